@@ -1,0 +1,104 @@
+//! The commands, as a user types them.
+//!
+//! Exit codes: 0 when it was done, 1 when `plugin check` finds the plugin
+//! wanting, 2 when it could not be done, or with `--strict` not completely.
+
+use std::{
+    io::{self, IsTerminal as _, Write as _},
+    process::ExitCode,
+};
+
+use anyhow::Context as _;
+use clap::{Args, Parser, Subcommand, ValueEnum, builder::styling};
+use tracing_subscriber::EnvFilter;
+
+use crate::sandbox::Limits;
+
+mod plugin;
+mod replay;
+
+/// What the Kubernetes Events of your workload mean.
+///
+/// portent reads Events, keeps those that are still alive, and hands them to
+/// WebAssembly classifiers that say what happened and whose fault it was.
+#[derive(Debug, Parser)]
+#[command(version, max_term_width = 100, styles = STYLES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const STYLES: styling::Styles = styling::Styles::styled()
+    .header(styling::AnsiColor::Green.on_default().bold())
+    .usage(styling::AnsiColor::Green.on_default().bold())
+    .literal(styling::AnsiColor::Cyan.on_default())
+    .placeholder(styling::AnsiColor::Cyan.on_default());
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Replay(replay::Replay),
+    /// Work with plugins: check one, make one out of a core module.
+    #[command(subcommand)]
+    Plugin(plugin::Plugin),
+}
+
+/// How results are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Output {
+    /// For people.
+    Table,
+    /// One JSON array.
+    Json,
+    /// One JSON object a line.
+    Jsonl,
+}
+
+/// What plugins may use.
+#[derive(Debug, Args)]
+struct LimitArgs {
+    /// Sets a limit of the sandbox; may be repeated. `portent plugin limits` lists them.
+    #[arg(long = "limit", value_name = "NAME=VALUE", help_heading = "Sandbox")]
+    limits: Vec<String>,
+}
+
+impl LimitArgs {
+    fn limits(&self) -> anyhow::Result<Limits> {
+        let mut limits = Limits::default();
+        for it in &self.limits {
+            let (name, value) = it.split_once('=').with_context(|| {
+                format!("--limit {it}: write NAME=VALUE, for example --limit memory-bytes=33554432")
+            })?;
+            limits.set(name, value)?;
+        }
+        Ok(limits)
+    }
+}
+
+/// Runs the command line that the process was given.
+#[must_use]
+pub fn run() -> ExitCode {
+    let cli = Cli::parse();
+    let filter = EnvFilter::try_from_env("PORTENT_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(io::stderr)
+        .with_ansi(io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none())
+        .without_time()
+        .with_target(false)
+        .init();
+
+    let done = match cli.command {
+        Command::Replay(it) => it.run(),
+        Command::Plugin(it) => it.run(),
+    };
+    done.unwrap_or_else(|err| {
+        // Whoever reads our output may stop reading it: `portent ... | head`.
+        let closed = err.chain().filter_map(|it| it.downcast_ref::<io::Error>());
+        if closed.into_iter().any(|it| it.kind() == io::ErrorKind::BrokenPipe) {
+            return ExitCode::SUCCESS;
+        }
+        // Nothing is left to tell it to if stderr is closed too.
+        let _ = writeln!(io::stderr(), "error: {err:#}");
+        ExitCode::from(2)
+    })
+}

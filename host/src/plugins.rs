@@ -1,0 +1,154 @@
+//! The plugins that are loaded: read from a folder, admitted, in one set.
+//!
+//! A plugin is a file `NAME.wasm`; `NAME.yaml` beside it holds its settings. A
+//! plugin that cannot be loaded costs only itself: what is wrong with it is
+//! reported, and the others serve. The set never changes once it is made.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use sha2::{Digest as _, Sha256};
+
+use crate::{
+    outcome::{Generation, Provenance},
+    reason::Reason,
+    sandbox::{Description, Guest, LoadFailure, Sandbox},
+    text::{Visible, hex},
+};
+
+/// A loaded plugin.
+#[derive(Debug)]
+pub struct Plugin {
+    /// The file that it came from.
+    pub path: PathBuf,
+    /// Bytes of that file.
+    pub n_bytes: usize,
+    /// Who it is, exactly.
+    pub provenance: Arc<Provenance>,
+    /// What classifies.
+    pub guest: Guest,
+}
+
+impl Plugin {
+    /// What it says that it is.
+    #[must_use]
+    pub fn description(&self) -> &Description {
+        self.guest.description()
+    }
+
+    /// Reads and admits a plugin, with the settings beside it.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it.
+    pub fn load(sandbox: &Sandbox, path: &Path) -> Result<Self, LoadFailure> {
+        let bytes = read(path, sandbox.limits().component_bytes)?;
+        let settings = read_settings(&path.with_extension("yaml"))?;
+        let guest = sandbox.admit(&bytes, &settings)?;
+        let description = guest.description();
+        let provenance = Provenance {
+            name: description.name.as_str().into(),
+            version: description.version.as_str().into(),
+            digest: digest(&bytes).into(),
+            settings_digest: digest(settings.as_bytes()).into(),
+            wit: guest.wit().into(),
+        };
+        let n_bytes = bytes.len();
+        Ok(Self { path: path.to_owned(), n_bytes, provenance: Arc::new(provenance), guest })
+    }
+}
+
+/// All plugins of a folder, in the order of their file names.
+#[derive(Debug, Default)]
+pub struct PluginSet {
+    /// Those that serve.
+    pub plugins: Vec<Arc<Plugin>>,
+    /// Those that could not be loaded, and why.
+    pub failed: Vec<(PathBuf, LoadFailure)>,
+    /// Which set of the process this is.
+    pub generation: Generation,
+}
+
+impl PluginSet {
+    /// Loads every `*.wasm` of a folder.
+    ///
+    /// # Errors
+    ///
+    /// If the folder cannot be read. A plugin that cannot be loaded is no error:
+    /// it is among the [`failed`](Self::failed).
+    pub fn load(sandbox: &Sandbox, folder: &Path) -> io::Result<Self> {
+        let mut paths: Vec<_> = fs::read_dir(folder)?
+            .map(|it| it.map(|it| it.path()))
+            .collect::<io::Result<_>>()?;
+        paths.retain(|it| it.extension().is_some_and(|it| it == "wasm"));
+        paths.sort();
+
+        let mut set = Self { generation: Generation(1), ..Self::default() };
+        for path in paths {
+            let loaded = Plugin::load(sandbox, &path).and_then(|plugin| {
+                let name = &plugin.provenance.name;
+                match set.plugins.iter().find(|it| it.provenance.name == *name) {
+                    None => Ok(plugin),
+                    Some(first) => Err(LoadFailure::new(
+                        Reason::NameClash,
+                        format!(
+                            "it calls itself `{name}`, as {} does, which was loaded first; remove one",
+                            Visible(&first.path.display().to_string())
+                        ),
+                    )),
+                }
+            });
+            match loaded {
+                Ok(plugin) => set.plugins.push(Arc::new(plugin)),
+                Err(failure) => set.failed.push((path, failure)),
+            }
+        }
+        Ok(set)
+    }
+}
+
+/// Reads a file, but no more of it than the limit: a plugin folder may hold
+/// anything, and a large file is told by its length before it is in memory.
+fn read(path: &Path, limit: usize) -> Result<Vec<u8>, LoadFailure> {
+    let failed = |err: io::Error| LoadFailure::new(Reason::ReadFailed, err.to_string());
+    let n_bytes = fs::metadata(path).map_err(failed)?.len();
+    if u64::try_from(limit).is_ok_and(|limit| limit < n_bytes) {
+        let message = format!("{n_bytes} bytes, the limit component-bytes is {limit}");
+        return Err(LoadFailure::new(Reason::TooLarge, message));
+    }
+    fs::read(path).map_err(failed)
+}
+
+/// Bytes of a settings file. A ConfigMap, where such files live, holds 1 MiB.
+const SETTINGS_MAX_BYTES: u64 = 1 << 20;
+
+/// The settings as JSON; `{}` when there is no file, or it is empty.
+fn read_settings(path: &Path) -> Result<String, LoadFailure> {
+    let name = Visible(&path.display().to_string()).to_string();
+    let n_bytes = match fs::metadata(path) {
+        Ok(file) => file.len(),
+        Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok("{}".to_owned()),
+        Err(err) => return Err(LoadFailure::new(Reason::ReadFailed, format!("{name}: {err}"))),
+    };
+    if SETTINGS_MAX_BYTES < n_bytes {
+        let message = format!("{name}: {n_bytes} bytes, settings may have {SETTINGS_MAX_BYTES}");
+        return Err(LoadFailure::new(Reason::TooLarge, message));
+    }
+    let yaml = fs::read_to_string(path)
+        .map_err(|err| LoadFailure::new(Reason::ReadFailed, format!("{name}: {err}")))?;
+    let invalid = |what: String| LoadFailure::new(Reason::SettingsInvalid, format!("{name}: {what}"));
+    let value: serde_json::Value =
+        serde_saphyr::from_str(&yaml).map_err(|err| invalid(err.to_string()))?;
+    match value {
+        serde_json::Value::Null => Ok("{}".to_owned()),
+        serde_json::Value::Object(_) => Ok(value.to_string()),
+        _ => Err(invalid("settings are a mapping of keys to values, for example `key: value`".to_owned())),
+    }
+}
+
+fn digest(bytes: &[u8]) -> String {
+    format!("sha256:{}", hex(&Sha256::digest(bytes)))
+}

@@ -1,0 +1,106 @@
+//! Why a plugin did not load, or a call into it gave no outcome: the one closed
+//! list of codes that status, errors, exit codes and docs share.
+
+use std::fmt;
+
+/// Declares the list once: variant, code, and what it means.
+macro_rules! reasons {
+    ($($(#[doc = $doc:literal])+ $variant:ident = $code:literal,)+) => {
+        /// A code for why something of a plugin failed.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Reason {
+            $($(#[doc = $doc])+ $variant,)+
+        }
+
+        impl Reason {
+            /// All of them, in the order in which a plugin's life meets them.
+            pub const ALL: &[Self] = &[$(Self::$variant),+];
+
+            /// The code, as it stands in output and labels.
+            #[must_use]
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $code,)+
+                }
+            }
+
+            /// What it means, for the docs.
+            #[must_use]
+            pub fn meaning(self) -> &'static str {
+                match self {
+                    $(Self::$variant => concat!($($doc),+).trim_ascii(),)+
+                }
+            }
+        }
+    };
+}
+
+reasons! {
+    /// The file, or its settings file, could not be read.
+    ReadFailed = "read-failed",
+    /// The file is larger than the limit.
+    TooLarge = "too-large",
+    /// The file is no WebAssembly component.
+    NotAComponent = "not-a-component",
+    /// It was built for a version of the contract that this host does not serve, or for another contract.
+    AbiUnsupported = "abi-unsupported",
+    /// It imports a function that no classifier may have.
+    ForbiddenImport = "forbidden-import",
+    /// It could not be compiled.
+    CompileFailed = "compile-failed",
+    /// No instance of it could be made: a type differs from the contract, its start trapped, or it wants more than the limits.
+    InstantiateFailed = "instantiate-failed",
+    /// `describe` trapped, or ran too long.
+    DescribeFailed = "describe-failed",
+    /// The description breaks a rule of the contract.
+    DescriptionInvalid = "description-invalid",
+    /// The settings are not YAML, or the plugin refused them.
+    SettingsInvalid = "settings-invalid",
+    /// The trial run on made-up subjects failed.
+    SelfTestFailed = "self-test-failed",
+    /// Another plugin has the same name.
+    NameClash = "name-clash",
+    /// The guest panicked.
+    Panic = "panic",
+    /// The guest trapped.
+    Trap = "trap",
+    /// The guest recursed too deeply.
+    StackOverflow = "stack-overflow",
+    /// The guest used up its fuel.
+    OutOfFuel = "out-of-fuel",
+    /// The guest ran past the backstop deadline.
+    Deadline = "deadline",
+    /// The guest was refused memory, and trapped.
+    MemoryLimit = "memory-limit",
+    /// The guest returned more than it may.
+    OutputLimit = "output-limit",
+    /// The guest returned bytes that are no value of their type.
+    BadOutput = "bad-output",
+    /// The guest's answer breaks a rule of the contract.
+    ContractViolation = "contract-violation",
+    /// The guest answered with an error of its own.
+    GuestError = "guest-error",
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// How a call ended without an outcome for a subject.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{reason}: {message}")]
+pub struct CallFailure {
+    /// The code.
+    pub reason: Reason,
+    /// What the guest did, for a person: bounded, on one line.
+    pub message: String,
+}
+
+impl CallFailure {
+    /// A failure with this code and message.
+    pub fn new(reason: Reason, message: impl Into<String>) -> Self {
+        Self { reason, message: message.into() }
+    }
+}

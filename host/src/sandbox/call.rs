@@ -1,0 +1,268 @@
+//! One call into a guest: its instance, what it uses up, and how it ended.
+
+use std::{sync::Arc, time::Duration};
+
+use wasmtime::{ResourceLimiter, Trap};
+
+use super::{
+    Guest, bindings, lift, limits::Limits, lower,
+    bindings::{log, types},
+    ticker::TICK,
+};
+use crate::{
+    outcome::Outcome,
+    reason::{CallFailure, Reason},
+    subject::Subject,
+    text::{Visible, cut},
+};
+
+/// What an instance carries: its limits, and what it was seen to do.
+pub(super) struct State {
+    plugin: Arc<str>,
+    limits: Arc<Limits>,
+    memory_bytes: usize,
+    /// The memory that it asked for last and was refused, in bytes.
+    refused_memory: Option<usize>,
+    n_log_lines: u32,
+    /// The line in which the SDK reports a panic.
+    panic: Option<String>,
+}
+
+impl State {
+    fn new(plugin: &Arc<str>, limits: &Arc<Limits>) -> Self {
+        Self {
+            plugin: Arc::clone(plugin),
+            limits: Arc::clone(limits),
+            memory_bytes: 0,
+            refused_memory: None,
+            n_log_lines: 0,
+            panic: None,
+        }
+    }
+}
+
+impl log::Host for State {
+    fn log(&mut self, level: log::Level, message: String) {
+        let Self { plugin, limits, .. } = self;
+        self.n_log_lines = self.n_log_lines.saturating_add(1);
+        let line = cut(&message, limits.log_line_bytes);
+        // Kept even where the log itself is full: it says why the guest trapped.
+        if level == log::Level::Error && line.starts_with("panicked at ") {
+            self.panic = Some(Visible(line).to_string());
+        }
+        if limits.log_lines < self.n_log_lines {
+            return;
+        }
+        let line = Visible(line);
+        match level {
+            log::Level::Debug => tracing::debug!(target: "guest", %plugin, "{line}"),
+            log::Level::Info => tracing::info!(target: "guest", %plugin, "{line}"),
+            log::Level::Warn => tracing::warn!(target: "guest", %plugin, "{line}"),
+            log::Level::Error => tracing::error!(target: "guest", %plugin, "{line}"),
+        }
+    }
+}
+
+impl types::Host for State {}
+
+impl ResourceLimiter for State {
+    fn memory_growing(
+        &mut self,
+        current: usize,
+        desired: usize,
+        _maximum: Option<usize>,
+    ) -> wasmtime::Result<bool> {
+        // All memories of the instance together.
+        let total = self.memory_bytes - current.min(self.memory_bytes) + desired;
+        if self.limits.memory_bytes < total {
+            self.refused_memory = Some(total);
+            return Ok(false);
+        }
+        self.memory_bytes = total;
+        Ok(true)
+    }
+
+    fn table_growing(
+        &mut self,
+        _current: usize,
+        desired: usize,
+        _maximum: Option<usize>,
+    ) -> wasmtime::Result<bool> {
+        Ok(desired <= self.limits.table_elements as usize)
+    }
+}
+
+/// An instance, and the store that it lives in.
+pub(super) struct Instance {
+    store: wasmtime::Store<State>,
+    plugin: bindings::Plugin,
+    fuel: u64,
+}
+
+impl Instance {
+    /// A fresh instance that may use so much fuel, its start included.
+    ///
+    /// # Errors
+    ///
+    /// If the guest's start fails, or it wants more than the limits.
+    pub(super) fn new(
+        pre: &bindings::PluginPre<State>,
+        plugin: &Arc<str>,
+        limits: &Arc<Limits>,
+        fuel: u64,
+    ) -> Result<Self, CallFailure> {
+        let mut store = wasmtime::Store::new(pre.engine(), State::new(plugin, limits));
+        store.limiter(|state| state);
+        store.set_hostcall_fuel(limits.lifted_bytes);
+        // Before the instance is made: a start function runs with it. One tick
+        // more than asked for: the current one is partly spent.
+        let ticks = Limits::deadline(fuel).as_millis().div_ceil(TICK.as_millis());
+        store.set_epoch_deadline(u64::try_from(ticks).unwrap_or(u64::MAX / 2) + 1);
+        let made = store.set_fuel(fuel).and_then(|()| pre.instantiate(&mut store));
+        match made {
+            Ok(plugin) => Ok(Self { store, plugin, fuel }),
+            Err(err) => Err(failure(&err, store.data(), fuel)),
+        }
+    }
+
+    /// Asks the plugin what it is.
+    pub(super) fn describe(mut self) -> Result<bindings::described::Description, CallFailure> {
+        let descriptor = self.plugin.portent_classifier_descriptor();
+        let described = descriptor.call_describe(&mut self.store);
+        self.end(described)
+    }
+
+    /// Asks the plugin what is wrong with its settings.
+    pub(super) fn check_settings(mut self, json: &str) -> Result<Result<(), String>, CallFailure> {
+        let descriptor = self.plugin.portent_classifier_descriptor();
+        let checked = descriptor.call_check_settings(&mut self.store, json);
+        self.end(checked)
+    }
+
+    fn classify(
+        mut self,
+        settings: &str,
+        subjects: &[types::Subject<'_>],
+    ) -> Result<Result<Vec<types::Outcome>, String>, CallFailure> {
+        let classifier = self.plugin.portent_classifier_classifier();
+        let outcomes = classifier.call_classify(&mut self.store, settings, subjects);
+        self.end(outcomes)
+    }
+
+    fn end<T>(self, result: wasmtime::Result<T>) -> Result<T, CallFailure> {
+        let state = self.store.data();
+        let dropped = state.n_log_lines.saturating_sub(state.limits.log_lines);
+        if 0 < dropped {
+            tracing::warn!(
+                plugin = %state.plugin, dropped, limit = state.limits.log_lines,
+                "log lines of a plugin were dropped"
+            );
+        }
+        result.map_err(|err| failure(&err, state, self.fuel))
+    }
+}
+
+impl Guest {
+    /// Asks for the outcomes of these subjects, in a fresh instance. There is
+    /// one result for each, in their order.
+    ///
+    /// # Errors
+    ///
+    /// If the call as a whole failed: none of the subjects has an outcome then.
+    pub fn classify(
+        &self,
+        subjects: &[Subject],
+    ) -> Result<Vec<Result<Outcome, CallFailure>>, CallFailure> {
+        let reads = &self.description.reads;
+        let events: Vec<Vec<_>> = subjects
+            .iter()
+            .map(|it| it.events.iter().map(|event| lower::event(event, it, reads)).collect())
+            .collect();
+        let lowered: Vec<_> =
+            subjects.iter().zip(&events).map(|(it, events)| lower::subject(it, events)).collect();
+
+        let instance = Instance::new(&self.pre, &self.name, &self.limits, self.fuel(subjects))?;
+        let outcomes = instance
+            .classify(&self.settings, &lowered)?
+            .map_err(|message| CallFailure::new(Reason::GuestError, one_line(&message)))?;
+        if outcomes.len() != subjects.len() {
+            return Err(CallFailure::new(
+                Reason::ContractViolation,
+                format!("{} outcomes for {} subjects", outcomes.len(), subjects.len()),
+            ));
+        }
+        let outcomes = outcomes.into_iter().zip(subjects);
+        Ok(outcomes
+            .map(|(it, subject)| lift::outcome(it, subject, &self.description, &self.limits))
+            .collect())
+    }
+
+    /// The longest that a call with these subjects may take.
+    #[must_use]
+    pub fn deadline(&self, subjects: &[Subject]) -> Duration {
+        Limits::deadline(self.fuel(subjects))
+    }
+
+    fn fuel(&self, subjects: &[Subject]) -> u64 {
+        // A failed subject without an event is work too.
+        self.limits.fuel(subjects.iter().map(|it| it.events.len().max(1)).sum())
+    }
+}
+
+/// A text of a guest as part of a message: on one line, and not too long.
+pub(super) fn one_line(text: &str) -> String {
+    Visible(cut(text, 512)).to_string()
+}
+
+/// Says what a guest did, from how its call ended.
+fn failure(err: &wasmtime::Error, state: &State, fuel: u64) -> CallFailure {
+    let root = one_line(&err.root_cause().to_string());
+    let Some(trap) = err.downcast_ref::<Trap>() else {
+        // wasmtime has no type for it, only this text.
+        if root.contains("fuel allocated for hostcalls has been exhausted") {
+            let limit = state.limits.lifted_bytes;
+            let message = format!("handed back more than the limit lifted-bytes, {limit}");
+            return CallFailure::new(Reason::OutputLimit, message);
+        }
+        return CallFailure::new(Reason::BadOutput, root);
+    };
+    let (reason, message) = match (trap, state.refused_memory, &state.panic) {
+        (Trap::OutOfFuel, ..) => {
+            (Reason::OutOfFuel, format!("used up its fuel, {fuel} units"))
+        }
+        (Trap::Interrupt, ..) => {
+            let deadline = Limits::deadline(fuel).as_millis();
+            (Reason::Deadline, format!("ran past its deadline of {deadline} ms"))
+        }
+        (Trap::StackOverflow, ..) => (Reason::StackOverflow, "recursed too deeply".to_owned()),
+        (_, Some(asked), _) => {
+            let limit = state.limits.memory_bytes;
+            let message = format!(
+                "asked for {asked} bytes of memory, the limit memory-bytes is {limit}; then {root}"
+            );
+            (Reason::MemoryLimit, message)
+        }
+        (_, None, Some(panic)) => (Reason::Panic, panic.clone()),
+        (..) => (Reason::Trap, root),
+    };
+    let frames = frames(err);
+    let at = if frames.is_empty() { String::new() } else { format!(" in {}", frames.join(" < ")) };
+    CallFailure::new(reason, format!("{message}{at}"))
+}
+
+/// Frames of a backtrace that are shown.
+const FRAMES_MAX: usize = 3;
+
+/// The innermost functions of the guest when it trapped, by name where its name
+/// section has them.
+fn frames(err: &wasmtime::Error) -> Vec<String> {
+    // Demangled names exist only in the text: `    0:   0x94e - guest.wasm!spin`.
+    let text = format!("{err:?}");
+    let frames = text.lines().filter_map(|line| {
+        let (idx, rest) = line.trim_start().split_once(':')?;
+        idx.parse::<u32>().ok()?;
+        let (address, name) = rest.trim_start().split_once(" - ")?;
+        address.starts_with("0x").then(|| one_line(cut(name, 120)))
+    });
+    frames.take(FRAMES_MAX).collect()
+}

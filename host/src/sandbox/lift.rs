@@ -1,0 +1,211 @@
+//! A guest's answer, checked against the contract and the limits.
+//!
+//! The types have been checked by then; what is checked here is what types
+//! cannot say: indices that exist, identities that come once, codes that were
+//! declared. One subject's answer that breaks a rule costs that subject only.
+
+use std::collections::BTreeSet;
+
+use super::{
+    bindings::types,
+    description::Description,
+    limits::Limits,
+};
+use crate::{
+    outcome::{
+        AdditionalReason, Attributes, Blame, Evidence, Finding, Identity, Outcome, Retry, Severity,
+        Status, Verdict,
+    },
+    reason::{CallFailure, Reason},
+    record::Record,
+    subject::Subject,
+    text::{Visible, cut},
+};
+
+/// The outcome of a subject.
+///
+/// # Errors
+///
+/// The first rule that it breaks.
+pub(super) fn outcome(
+    raw: types::Outcome,
+    subject: &Subject,
+    description: &Description,
+    limits: &Limits,
+) -> Result<Outcome, CallFailure> {
+    let check = Check { subject, description, limits };
+    let types::Outcome { findings, additional_reasons, verdict, attributes } = raw;
+    check.at_most("findings", findings.len(), limits.findings_per_subject)?;
+    let n_events = subject.events.len().max(1);
+    check.at_most(
+        "additional reasons",
+        additional_reasons.len(),
+        limits.additional_reasons_per_event.saturating_mul(n_events),
+    )?;
+
+    let findings: Vec<_> = findings.into_iter().map(|it| check.finding(it)).collect::<Result<_, _>>()?;
+    let mut identities = BTreeSet::new();
+    if let Some(twice) = findings.iter().find(|it| !identities.insert(&it.identity)) {
+        let Identity { category, code, key } = &twice.identity;
+        return Err(violation(format!(
+            "two findings are {category}, {code}, {:?}; fold them into one",
+            &**key
+        )));
+    }
+    let reasons = additional_reasons.into_iter().map(|it| check.additional_reason(it));
+    let additional_reasons = reasons.collect::<Result<_, _>>()?;
+    let verdict = verdict.map(|it| check.verdict(it, &findings)).transpose()?;
+    let attributes = check.attributes("the outcome", &attributes)?;
+    Ok(Outcome { findings, additional_reasons, verdict, attributes })
+}
+
+fn violation(message: String) -> CallFailure {
+    CallFailure::new(Reason::ContractViolation, message)
+}
+
+/// What an answer is held against.
+struct Check<'a> {
+    subject: &'a Subject,
+    description: &'a Description,
+    limits: &'a Limits,
+}
+
+impl Check<'_> {
+    fn finding(&self, raw: types::Finding) -> Result<Finding, CallFailure> {
+        let types::Finding {
+            category, code, key, severity, status, blame, message, evidence, attributes,
+        } = raw;
+        let status = match status {
+            types::Status::Active => Status::Active,
+            types::Status::Cleared => Status::Cleared,
+        };
+        if !self.description.categories.contains(&category) {
+            return Err(self.undeclared("category", "categories", &category));
+        }
+        self.declared_code(&code, status == Status::Cleared)?;
+        self.text("a finding's key", &key)?;
+        self.text("a finding's message", &message)?;
+        if evidence.is_empty() {
+            return Err(violation(format!("the finding {code} has no evidence")));
+        }
+        let evidence = evidence.into_iter().map(|idx| Ok(Evidence::of(self.event(idx)?)));
+        let evidence = evidence.collect::<Result<_, CallFailure>>()?;
+        Ok(Finding {
+            attributes: self.attributes("a finding", &attributes)?,
+            identity: Identity { category: category.into(), code: code.into(), key: key.into() },
+            severity: match severity {
+                types::Severity::Info => Severity::Info,
+                types::Severity::Warning => Severity::Warning,
+                types::Severity::Critical => Severity::Critical,
+            },
+            status,
+            blame: lift_blame(blame),
+            message: message.into(),
+            evidence,
+        })
+    }
+
+    fn additional_reason(&self, raw: types::AdditionalReason) -> Result<AdditionalReason, CallFailure> {
+        let types::AdditionalReason { text, at, event, attributes } = raw;
+        self.text("an additional reason's text", &text)?;
+        Ok(AdditionalReason {
+            text: text.into(),
+            at,
+            event: self.event(event)?.event_ref(),
+            attributes: self.attributes("an additional reason", &attributes)?,
+        })
+    }
+
+    fn verdict(&self, raw: types::Verdict, findings: &[Finding]) -> Result<Verdict, CallFailure> {
+        let types::Verdict { code, message, blame, retry, avoid, finding, attributes } = raw;
+        let Some(failure) = &self.subject.failure else {
+            return Err(violation("a verdict on a subject without a failure".to_owned()));
+        };
+        if code != failure.code {
+            self.declared_code(&code, false)?;
+        }
+        self.text("a verdict's message", &message)?;
+        self.at_most("places to avoid", avoid.len(), self.limits.attributes)?;
+        for it in &avoid {
+            self.text("a place to avoid", &it.key)?;
+            self.text("a place to avoid", &it.value)?;
+        }
+        let finding = finding.map(|idx| {
+            let it = findings.get(idx as usize);
+            it.map(|it| it.identity.clone()).ok_or_else(|| violation(format!(
+                "the verdict names finding {idx} of {}", findings.len()
+            )))
+        });
+        Ok(Verdict {
+            failure_code: failure.code.as_str().into(),
+            failure_at: failure.at,
+            code: code.into(),
+            message: message.into(),
+            blame: lift_blame(blame),
+            retry: match retry {
+                types::Retry::NoOpinion => Retry::NoOpinion,
+                types::Retry::NotAtAll => Retry::NotAtAll,
+                types::Retry::SamePlace => Retry::SamePlace,
+                types::Retry::Elsewhere => Retry::Elsewhere,
+            },
+            avoid: avoid.into_iter().map(|it| (it.key.into(), it.value.into())).collect(),
+            finding: finding.transpose()?,
+            attributes: self.attributes("the verdict", &attributes)?,
+        })
+    }
+
+    fn event(&self, idx: u32) -> Result<&Record, CallFailure> {
+        let events = &self.subject.events;
+        events.get(idx as usize).ok_or_else(|| violation(format!(
+            "names event {idx}, and the subject has {}", events.len()
+        )))
+    }
+
+    fn declared_code(&self, code: &str, may_be_empty: bool) -> Result<(), CallFailure> {
+        if self.description.codes.contains(code) || (may_be_empty && code.is_empty()) {
+            return Ok(());
+        }
+        Err(self.undeclared("code", "codes", code))
+    }
+
+    fn undeclared(&self, what: &str, list: &str, it: &str) -> CallFailure {
+        let it = Visible(cut(it, 64)).to_string();
+        violation(format!("the {what} {it:?} is not among the {list} that it declares"))
+    }
+
+    fn attributes(&self, of: &str, raw: &[types::AttributeResult]) -> Result<Attributes, CallFailure> {
+        self.at_most("attributes", raw.len(), self.limits.attributes)?;
+        for it in raw {
+            self.text("an attribute", &it.key)?;
+            self.text("an attribute", &it.value)?;
+        }
+        Attributes::new(raw.iter().map(|it| (&*it.key, &*it.value))).map_err(|key| {
+            violation(format!("{of} has the attribute {:?} twice", Visible(cut(key, 64)).to_string()))
+        })
+    }
+
+    fn text(&self, what: &str, text: &str) -> Result<(), CallFailure> {
+        if text.len() <= self.limits.text_bytes {
+            return Ok(());
+        }
+        Err(CallFailure::new(
+            Reason::OutputLimit,
+            format!("{what} has {} bytes, the limit text-bytes is {}", text.len(), self.limits.text_bytes),
+        ))
+    }
+
+    fn at_most(&self, what: &str, n: usize, limit: usize) -> Result<(), CallFailure> {
+        if n <= limit {
+            return Ok(());
+        }
+        Err(CallFailure::new(Reason::OutputLimit, format!("{n} {what}, the limit is {limit}")))
+    }
+}
+
+fn lift_blame(it: types::Blame) -> Blame {
+    match it {
+        types::Blame::Unknown => Blame::Unknown,
+        types::Blame::Workload => Blame::Workload,
+        types::Blame::Platform => Blame::Platform,
+    }
+}

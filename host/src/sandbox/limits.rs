@@ -1,0 +1,147 @@
+//! What a guest may use: each limit by its name, with its default and its unit.
+//!
+//! Fuel decides, since the same work costs the same fuel on every machine and on
+//! every day; the deadline is a backstop for what spends much time and little
+//! fuel. Nothing in here is enforced: that is done where the thing is used.
+
+use std::{ops::RangeInclusive, time::Duration};
+
+/// Declares a limit once: its field, type, name, default and documentation.
+macro_rules! limits {
+    ($($(#[doc = $doc:literal])+ $field:ident: $type:ty = $name:literal, $default:expr, $range:expr;)+) => {
+        /// The limits of one call and of one plugin.
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub struct Limits {
+            $($(#[doc = $doc])+ pub $field: $type,)+
+        }
+
+        impl Default for Limits {
+            fn default() -> Self {
+                Self { $($field: $default,)+ }
+            }
+        }
+
+        impl Limits {
+            /// Name, default, range and meaning of every limit.
+            #[must_use]
+            pub fn catalogue() -> Vec<(&'static str, String, &'static str)> {
+                let default = Self::default();
+                let range = |it: &dyn std::fmt::Debug| format!("{it:?}").replace("..=", " to ");
+                vec![$({
+                    let allowed: RangeInclusive<$type> = $range;
+                    let value = format!("{}, from {}", default.$field, range(&allowed));
+                    ($name, value, concat!($($doc),+).trim_ascii())
+                },)+]
+            }
+
+            /// Sets a limit by its name.
+            ///
+            /// # Errors
+            ///
+            /// If there is no such limit, or the value is not in its range.
+            pub fn set(&mut self, name: &str, value: &str) -> Result<(), LimitError> {
+                match name {
+                    $($name => {
+                        let range: RangeInclusive<$type> = $range;
+                        let parsed = value.replace('_', "").parse::<$type>().ok();
+                        self.$field = parsed.filter(|it| range.contains(it)).ok_or_else(|| {
+                            LimitError::Value {
+                                name: $name,
+                                value: value.to_owned(),
+                                range: format!("{} to {}", range.start(), range.end()),
+                            }
+                        })?;
+                    })+
+                    _ => return Err(LimitError::Unknown {
+                        name: name.to_owned(),
+                        known: [$($name),+].join(", "),
+                    }),
+                }
+                Ok(())
+            }
+        }
+    };
+}
+
+limits! {
+    /// Bytes of a plugin file. JS and Python guests are 12 to 18 MB.
+    component_bytes: usize = "component-bytes", 32 << 20, 1_024..=1_073_741_824;
+    /// Bytes of a guest's memory. A Rust guest starts at 1.1 MB, a Python guest uses 5 MB.
+    memory_bytes: usize = "memory-bytes", 16 << 20, 65_536..=4_294_967_296;
+    /// Tables of a guest. A Python guest needs 20.
+    tables: u32 = "tables", 20, 1..=100;
+    /// Elements of each table.
+    table_elements: u32 = "table-elements", 20_000, 1..=1_000_000;
+    /// Units of fuel for each event of a call: 100 times what the heavier of our plugins needs.
+    fuel_per_event: u64 = "fuel-per-event", 500_000, 1..=1_000_000_000_000;
+    /// Units of fuel for a call beyond that: its instance, its settings.
+    fuel_per_call: u64 = "fuel-per-call", 1_000_000, 1..=1_000_000_000_000;
+    /// Units of fuel for `describe` or `check-settings`.
+    fuel_per_load: u64 = "fuel-per-load", 100_000_000, 1..=1_000_000_000_000;
+    /// Bytes that one call may hand back, counted as they are lifted.
+    lifted_bytes: usize = "lifted-bytes", 4 << 20, 1_024..=268_435_456;
+    /// Findings of one subject.
+    findings_per_subject: usize = "findings-per-subject", 64, 1..=10_000;
+    /// Additional reasons of one subject, for each of its events.
+    additional_reasons_per_event: usize = "additional-reasons-per-event", 4, 1..=1_000;
+    /// Attributes of a finding, an additional reason, a verdict or an outcome.
+    attributes: usize = "attributes", 32, 1..=1_000;
+    /// Bytes of one text that a guest hands back.
+    text_bytes: usize = "text-bytes", 4_096, 64..=1_048_576;
+    /// Lines that one call may log. The rest is counted and dropped.
+    log_lines: u32 = "log-lines", 32, 0..=10_000;
+    /// Bytes of one such line. The rest is cut.
+    log_line_bytes: usize = "log-line-bytes", 4_096, 64..=65_536;
+    /// Events in a batch. A subject is never split, so one may be over.
+    batch_events: usize = "batch-events", 64, 1..=10_000;
+    /// Bytes of the events of a batch. A subject is never split, so one may be over.
+    batch_bytes: usize = "batch-bytes", 256 << 10, 1_024..=16_777_216;
+}
+
+/// Nanoseconds that a unit of fuel is worth, generously: 0.3 were measured.
+const NANOS_PER_FUEL: u64 = 1;
+
+/// How many times its fuel's worth a call may take.
+const DEADLINE_FACTOR: u64 = 10;
+
+/// No deadline is shorter: a throttled process may lose 100 ms at a stretch.
+const DEADLINE_MIN: Duration = Duration::from_millis(200);
+
+impl Limits {
+    /// The fuel of a call with so many events.
+    #[must_use]
+    pub fn fuel(&self, n_events: usize) -> u64 {
+        let events = u64::try_from(n_events).unwrap_or(u64::MAX);
+        self.fuel_per_event.saturating_mul(events).saturating_add(self.fuel_per_call)
+    }
+
+    /// The deadline of a call with so much fuel.
+    #[must_use]
+    pub fn deadline(fuel: u64) -> Duration {
+        let worth = Duration::from_nanos(fuel.saturating_mul(NANOS_PER_FUEL * DEADLINE_FACTOR));
+        worth.max(DEADLINE_MIN)
+    }
+}
+
+/// Why a limit could not be set.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LimitError {
+    /// There is none of this name.
+    #[error("there is no limit `{name}`; the limits are {known}")]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        known: String,
+    },
+    /// The value is none that it may have.
+    #[error("the limit `{name}` cannot be `{value}`: write a whole number from {range}")]
+    Value {
+        /// The limit.
+        name: &'static str,
+        /// What was asked for.
+        value: String,
+        /// What it may be.
+        range: String,
+    },
+}

@@ -1,0 +1,227 @@
+//! Records by the object they regard.
+//!
+//! One [`Bucket`] exists for each object that has at least one live record, and
+//! none for any other. Pod names are unique per attempt, so a store that kept
+//! empty buckets would grow with every attempt ever made (flyte #7992).
+//!
+//! Removing the last record and removing its bucket must be one step, or an
+//! insert that lands between them is lost. Both happen under the write lock of
+//! the shard that owns the key: buckets live by value in the map, are changed
+//! only through `entry` and `remove_if_mut`, and read only inside
+//! [`Store::view`]. No method returns a guard, so none can be held across a
+//! second call.
+//!
+//! What bounds it today is the input: it holds one record per live Event, and
+//! gives the bucket back with the last of them.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use dashmap::{DashMap, Entry};
+
+use crate::record::{ObjectKey, Record};
+
+/// The live records of one object.
+///
+/// Invariant: never empty.
+#[derive(Clone, Debug)]
+pub struct Bucket {
+    /// In order of arrival. Events of one object are few, so a scan beats a hash.
+    records: Vec<Stored>,
+    version: Version,
+}
+
+/// A record and when it came, as a number that only grows.
+#[derive(Clone, Debug)]
+pub struct Stored {
+    /// The record.
+    pub record: Record,
+    /// Its place in the order of arrival of all records of this process. An
+    /// update of a known Event keeps it.
+    pub sequence: u64,
+}
+
+/// Counts the changes of the store; that of a bucket is the number of the last
+/// change that touched it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Version(u64);
+
+/// What became of a record that was put into the store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Put {
+    /// The Event was not known.
+    Inserted,
+    /// It was known; this is what it said before.
+    Updated(Record),
+    /// It was known and said the same.
+    Unchanged,
+    /// Another Event of the same name was known, with another uid. It is gone.
+    Replaced(Record),
+}
+
+/// How many records went through the store.
+///
+/// `stored` is what was ever inserted, `merged` what came again: received
+/// records are one or the other, and `stored` less the removed is what is live.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Records inserted, those that replaced another Event's among them.
+    pub stored: u64,
+    /// Records that were a further sighting of a known Event.
+    pub merged: u64,
+    /// Records removed because their Event was deleted.
+    pub deleted: u64,
+    /// Records removed because another Event took their name.
+    pub replaced: u64,
+}
+
+/// Live records, bucketed by object.
+#[derive(Debug, Default)]
+pub struct Store {
+    buckets: DashMap<ObjectKey, Bucket>,
+    changes: AtomicU64,
+    stored: AtomicU64,
+    merged: AtomicU64,
+    deleted: AtomicU64,
+    replaced: AtomicU64,
+}
+
+impl Store {
+    /// Puts a record where it belongs. Inside a bucket an Event is known by its
+    /// name; another uid under that name is another Event.
+    pub fn put(&self, key: ObjectKey, record: Record) -> Put {
+        let sequence = self.changes.fetch_add(1, Relaxed) + 1;
+        let put = match self.buckets.entry(key) {
+            Entry::Occupied(mut bucket) => bucket.get_mut().put(record, sequence),
+            Entry::Vacant(slot) => {
+                let records = vec![Stored { record, sequence }];
+                slot.insert(Bucket { records, version: Version(sequence) });
+                Put::Inserted
+            }
+        };
+        match put {
+            Put::Inserted => self.stored.fetch_add(1, Relaxed),
+            Put::Updated(_) | Put::Unchanged => self.merged.fetch_add(1, Relaxed),
+            Put::Replaced(_) => {
+                self.replaced.fetch_add(1, Relaxed);
+                self.stored.fetch_add(1, Relaxed)
+            }
+        };
+        put
+    }
+
+    /// Removes the record of a deleted Event, and its bucket with it if it was
+    /// the last. `None` if it is not known, or another Event has its name by now.
+    pub fn remove(&self, key: &ObjectKey, event_name: &str, event_uid: &str) -> Option<Record> {
+        let mut removed = None;
+        self.buckets.remove_if_mut(key, |_, bucket| {
+            if let Some(idx) = bucket.position(event_name, event_uid) {
+                removed = Some(bucket.records.remove(idx).record);
+                bucket.version = Version(self.changes.fetch_add(1, Relaxed) + 1);
+            }
+            bucket.records.is_empty()
+        });
+        if removed.is_some() {
+            self.deleted.fetch_add(1, Relaxed);
+        }
+        removed
+    }
+
+    /// Reads a bucket under its lock. `read` must not call the store.
+    pub fn view<R>(&self, key: &ObjectKey, read: impl FnOnce(&Bucket) -> R) -> Option<R> {
+        self.buckets.get(key).map(|bucket| read(&bucket))
+    }
+
+    /// How many objects have a live record.
+    #[must_use]
+    pub fn n_buckets(&self) -> usize {
+        self.buckets.len()
+    }
+
+    /// How many records are live. Walks the whole store: for the end of a run
+    /// and for tests.
+    #[must_use]
+    pub fn n_records(&self) -> usize {
+        self.buckets.iter().map(|it| it.records.len()).sum()
+    }
+
+    /// What went through so far.
+    #[must_use]
+    pub fn totals(&self) -> Totals {
+        Totals {
+            stored: self.stored.load(Relaxed),
+            merged: self.merged.load(Relaxed),
+            deleted: self.deleted.load(Relaxed),
+            replaced: self.replaced.load(Relaxed),
+        }
+    }
+}
+
+impl Bucket {
+    /// The records, in order of arrival.
+    #[must_use]
+    pub fn records(&self) -> &[Stored] {
+        &self.records
+    }
+
+    /// Which change touched it last.
+    #[must_use]
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
+    /// What [`Store::put`] of this record would leave.
+    #[must_use]
+    pub fn with(&self, record: Record) -> Self {
+        let mut bucket = self.clone();
+        bucket.put(record, u64::MAX);
+        bucket
+    }
+
+    /// What [`Store::remove`] of this Event would leave; it may be empty.
+    #[must_use]
+    pub fn without(&self, event_name: &str, event_uid: &str) -> Self {
+        let mut bucket = self.clone();
+        if let Some(idx) = bucket.position(event_name, event_uid) {
+            bucket.records.remove(idx);
+        }
+        bucket
+    }
+
+    /// The record of the Event of this name and uid. An empty uid, here or
+    /// there, is unknown and matches.
+    fn position(&self, event_name: &str, event_uid: &str) -> Option<usize> {
+        self.records.iter().position(|it| {
+            it.record.name() == event_name && may_equal(it.record.uid(), event_uid)
+        })
+    }
+
+    fn put(&mut self, record: Record, sequence: u64) -> Put {
+        let Some(known) = self.records.iter_mut().find(|it| it.record.name() == record.name())
+        else {
+            self.version = Version(sequence);
+            self.records.push(Stored { record, sequence });
+            return Put::Inserted;
+        };
+        if !may_equal(known.record.uid(), record.uid()) {
+            let idx = self.records.iter().position(|it| it.record.name() == record.name());
+            let replaced = idx.map(|it| self.records.remove(it).record);
+            self.version = Version(sequence);
+            self.records.push(Stored { record, sequence });
+            return replaced.map_or(Put::Inserted, Put::Replaced);
+        }
+        let record = record.after(&known.record);
+        if record == known.record {
+            return Put::Unchanged;
+        }
+        self.version = Version(sequence);
+        Put::Updated(std::mem::replace(&mut known.record, record))
+    }
+}
+
+/// Whether two uids may be the same: an empty one is unknown.
+fn may_equal(one: &str, other: &str) -> bool {
+    one == other || one.is_empty() || other.is_empty()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,140 @@
+//! What a classifier is given: one object, of one uid, with its records.
+//!
+//! A bucket holds the records of a namespace, kind and name. Pods are recreated
+//! under their names, so it may hold records of several uids, and records that
+//! name none. Here each record is assigned to exactly one subject, so that a
+//! recreated pod never inherits what was said of its predecessor.
+//!
+//! It holds nothing: a subject is made for one call and dropped after it.
+
+use std::{collections::BTreeMap, fmt, sync::Arc};
+
+use crate::{
+    record::{ObjectKey, Record, UnixMs},
+    store::{Bucket, Version},
+};
+
+/// Who a subject is.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SubjectKey {
+    /// The object.
+    pub object: ObjectKey,
+    /// Its uid; a Node's is its name; empty when no record knows it.
+    pub uid: Arc<str>,
+}
+
+impl fmt::Display for SubjectKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.object)
+    }
+}
+
+/// The failure that is to be explained.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// For example `OOMKilled` or `137`.
+    pub code: String,
+    /// For a person.
+    pub message: String,
+    /// When it happened.
+    pub at: UnixMs,
+}
+
+/// One object and its records, as of one version of its bucket.
+#[derive(Clone, Debug)]
+pub struct Subject {
+    /// Who it is.
+    pub key: SubjectKey,
+    /// The API version of the object, as its newest record knows it.
+    pub api_version: Arc<str>,
+    /// The failure that a verdict is wanted for.
+    pub failure: Option<Failure>,
+    /// Those of its records that are of interest, oldest first: by when they
+    /// were created, then by arrival.
+    pub events: Vec<Record>,
+    /// Every live record of the object, of interest or not: what is in here and
+    /// was evidence is evidence still.
+    pub live: Vec<Record>,
+    /// Which version of the bucket this is a picture of.
+    pub version: Version,
+}
+
+impl Subject {
+    /// The subject of this uid in a bucket, with those of its records that are
+    /// of interest.
+    #[must_use]
+    pub fn of(key: SubjectKey, bucket: &Bucket, is_of_interest: impl Fn(&Record) -> bool) -> Self {
+        let mut events: Vec<_> = assigned(bucket)
+            .into_iter()
+            .zip(bucket.records())
+            .filter(|(uid, it)| **uid == *key.uid && is_of_interest(&it.record))
+            .map(|(_, it)| it)
+            .collect();
+        events.sort_by_key(|it| (it.record.created(), it.sequence));
+        let api_version = newest_api_version(bucket);
+        Self {
+            key,
+            api_version,
+            failure: None,
+            events: events.into_iter().map(|it| it.record.clone()).collect(),
+            live: bucket.records().iter().map(|it| it.record.clone()).collect(),
+            version: bucket.version(),
+        }
+    }
+
+    /// Bytes of text that cross when it is handed to a classifier.
+    #[must_use]
+    pub fn n_bytes(&self) -> usize {
+        self.events.iter().map(Record::n_text_bytes).sum()
+    }
+}
+
+/// The uids of the subjects that a bucket's records make up, each once.
+#[must_use]
+pub fn uids(bucket: &Bucket) -> Vec<&str> {
+    let mut uids = assigned(bucket);
+    uids.sort_unstable();
+    uids.dedup();
+    uids
+}
+
+/// The subject that each record of a bucket belongs to, by uid, in the bucket's
+/// order.
+///
+/// A record without a uid belongs to the newest uid that was first seen at or
+/// before that record was last seen; else to the oldest known; else to the
+/// subject without a uid.
+#[must_use]
+pub fn assigned(bucket: &Bucket) -> Vec<&str> {
+    let records = bucket.records();
+    if records.iter().all(|it| !it.record.object_uid().is_empty()) {
+        return records.iter().map(|it| it.record.object_uid()).collect();
+    }
+    let mut first_seen = BTreeMap::<&str, UnixMs>::new();
+    for it in records.iter().map(|it| &it.record).filter(|it| !it.object_uid().is_empty()) {
+        let seen = first_seen.entry(it.object_uid()).or_insert(UnixMs::MAX);
+        *seen = (*seen).min(it.first_seen());
+    }
+    // Oldest first; the uid itself makes the order total.
+    let mut known: Vec<_> = first_seen.into_iter().map(|(uid, seen)| (seen, uid)).collect();
+    known.sort_unstable();
+    let owner_at = |at| {
+        let newest_by_then = known.iter().rev().find(|(seen, _)| *seen <= at);
+        newest_by_then.or(known.first()).map_or("", |(_, uid)| uid)
+    };
+    records
+        .iter()
+        .map(|it| match it.record.object_uid() {
+            "" => owner_at(it.record.last_seen()),
+            uid => uid,
+        })
+        .collect()
+}
+
+fn newest_api_version(bucket: &Bucket) -> Arc<str> {
+    let known = bucket.records().iter().rev().map(|it| it.record.object_api_version());
+    known.into_iter().find(|it| !it.is_empty()).unwrap_or_default().into()
+}
+
+#[cfg(test)]
+mod tests;

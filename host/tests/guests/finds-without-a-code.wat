@@ -1,0 +1,4 @@
+;; Returns an active finding with an empty code, which only a cleared one may have: `contract-violation`.
+(func $misbehave (param $subjects i32) (param $n i32) (result i32)
+    (i32.store offset=12 (global.get $finding) (i32.const 0))
+    (call $find (local.get $subjects) (local.get $n) (global.get $finding) (i32.const 1)))

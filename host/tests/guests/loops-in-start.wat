@@ -1,0 +1,4 @@
+;; Never comes up: `instantiate-failed`.
+(func $start
+    (loop $again (br $again)))
+(start $start)

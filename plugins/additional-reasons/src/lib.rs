@@ -1,0 +1,176 @@
+//! One line of history for each event of an object, as Flyte's `AdditionalReasons` has them.
+//!
+//! It reads what an event says of itself and never what it means: no finding, no verdict. What bounds
+//! its output is its input, one line an event.
+
+use portent_sdk::{
+    AdditionalReason, Attribute, Description, Event, Interest, Outcome, Subject, classifier,
+};
+
+classifier!(
+    classify,
+    Description::new(
+        "additional-reasons",
+        "What the cluster said about an object, in order"
+    )
+    .interest(Interest::any())
+    .reads(["event.controller"])
+);
+
+fn classify(subject: &Subject) -> Outcome {
+    let mut reasons = Vec::with_capacity(subject.events.len());
+    for (index, event) in subject.events.iter().enumerate() {
+        let reason = AdditionalReason {
+            attributes: attributes(event),
+            ..AdditionalReason::new(text(event), event.created, index)
+        };
+        // The host gives events in this order already, so the search ends where it begins, and a
+        // sort's code would be larger than the rest of the plugin.
+        let place = reasons
+            .iter()
+            .rposition(|before: &AdditionalReason| before.at <= reason.at);
+        reasons.insert(place.map_or(0, |before| before + 1), reason);
+    }
+    Outcome {
+        additional_reasons: reasons,
+        ..Outcome::default()
+    }
+}
+
+/// A person reads the note. A reporter that left it empty still said one word.
+fn text(event: &Event) -> &str {
+    if event.note.is_empty() {
+        &event.reason
+    } else {
+        &event.note
+    }
+}
+
+/// The keys of Flyte's `ReasonInfo.KubernetesEvent`. What is empty is left out.
+fn attributes(event: &Event) -> Vec<Attribute> {
+    let mut attributes = Vec::with_capacity(4);
+    let controller = event.controller.as_deref().unwrap_or_default();
+    for (key, value) in [
+        ("type", event.event_type.as_str()),
+        ("reason", &event.reason),
+        ("component", controller),
+    ] {
+        if !value.is_empty() {
+            attributes.push(Attribute::new(key, value));
+        }
+    }
+    attributes.push(Attribute::new("count", event.count));
+    attributes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(events: impl IntoIterator<Item = Event>, want: &[(&str, u64, u32)]) {
+        let subject = events
+            .into_iter()
+            .fold(Subject::pod("ml-team", "train-0"), Subject::event);
+        let outcome = classify(&subject);
+        let got: Vec<_> = outcome
+            .additional_reasons
+            .iter()
+            .map(|it| (it.text.as_str(), it.at, it.event))
+            .collect();
+        assert_eq!(got, want);
+        assert!(outcome.findings.is_empty());
+        assert_eq!(outcome.verdict, None);
+    }
+
+    #[test]
+    fn every_event_is_a_line() {
+        check(
+            [
+                Event::normal("Scheduled", "Successfully assigned ml-team/train-0").created(1),
+                Event::new("CustomType", "Odd", "of no known type").created(2),
+                Event::warning("BackOff", "Back-off restarting failed container").created(3),
+            ],
+            &[
+                ("Successfully assigned ml-team/train-0", 1, 0),
+                ("of no known type", 2, 1),
+                ("Back-off restarting failed container", 3, 2),
+            ],
+        );
+    }
+
+    #[test]
+    fn lines_are_in_order_of_creation_then_as_given() {
+        check(
+            [
+                Event::normal("A", "third").created(5).last_seen(6),
+                Event::normal("B", "fourth").created(5).last_seen(5),
+                Event::normal("C", "first").created(0),
+                Event::normal("D", "fifth").created(9),
+                Event::normal("E", "second").created(0),
+            ],
+            &[
+                ("first", 0, 2),
+                ("second", 0, 4),
+                ("third", 5, 0),
+                ("fourth", 5, 1),
+                ("fifth", 9, 3),
+            ],
+        );
+    }
+
+    #[test]
+    fn without_a_note_the_reason_is_the_line() {
+        check(
+            [Event::normal("Pulled", "").created(1)],
+            &[("Pulled", 1, 0)],
+        );
+    }
+
+    #[test]
+    fn an_event_that_says_nothing_is_still_a_line() {
+        check([Event::new("", "", "")], &[("", 0, 0)]);
+    }
+
+    #[test]
+    fn no_events_are_no_lines() {
+        check([], &[]);
+    }
+
+    #[track_caller]
+    fn check_attributes(event: &Event, want: &[(&str, &str)]) {
+        let attributes = attributes(event);
+        let got: Vec<_> = attributes
+            .iter()
+            .map(|it| (it.key.as_str(), it.value.as_str()))
+            .collect();
+        assert_eq!(got, want);
+    }
+
+    #[test]
+    fn a_line_says_who_reported_what_how_often() {
+        check_attributes(
+            &Event::warning("BackOff", "..")
+                .controller("kubelet")
+                .count(12),
+            &[
+                ("type", "Warning"),
+                ("reason", "BackOff"),
+                ("component", "kubelet"),
+                ("count", "12"),
+            ],
+        );
+    }
+
+    #[test]
+    fn what_is_empty_is_left_out() {
+        check_attributes(
+            &Event::new("", "", "note").controller(""),
+            &[("count", "1")],
+        );
+        check_attributes(
+            &Event::normal("", "note"),
+            &[("type", "Normal"), ("count", "1")],
+        );
+    }
+}

@@ -1,0 +1,47 @@
+//! What a checkout of portent needs beyond `cargo build`: guests, the demo, the whole of the tests.
+//!
+//! A command is a file. Nothing here is part of the program, and nothing of the program is linked here:
+//! whatever it can do itself is run as a child process.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Parser;
+
+mod demo;
+mod plugins;
+mod process;
+mod test;
+mod toolchain;
+
+#[derive(Parser)]
+#[command(
+    name = "cargo xtask",
+    about = "What a checkout of portent needs beyond `cargo build`"
+)]
+enum Command {
+    /// Build plugins: WebAssembly components that `portent` loads
+    Plugins {
+        /// A plugin of your own, outside this checkout; without it, the two of portent
+        #[arg(long, value_name = "PATH/Cargo.toml")]
+        manifest_path: Option<PathBuf>,
+        /// Where the components go [default: target/plugins of this checkout]
+        #[arg(long, value_name = "DIR")]
+        out: Option<PathBuf>,
+    },
+    /// Classify a recording with both plugins: no cluster needed
+    Demo,
+    /// Run everything that a change has to pass
+    Test,
+}
+
+fn main() -> Result<ExitCode> {
+    match Command::parse() {
+        Command::Plugins { manifest_path, out } => {
+            plugins::run(manifest_path.as_deref(), out.as_deref()).map(|()| ExitCode::SUCCESS)
+        }
+        Command::Demo => demo::run(),
+        Command::Test => test::run().map(|()| ExitCode::SUCCESS),
+    }
+}

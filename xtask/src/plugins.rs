@@ -1,0 +1,125 @@
+//! `cargo xtask plugins`: a core module by cargo, a component by portent itself.
+//!
+//! Ours and an author's take the same way, so that what our tests load is what an author gets.
+
+use std::fs;
+use std::path::{Path, absolute};
+use std::time::Instant;
+
+use anyhow::{Context as _, Result, ensure};
+
+use crate::process::{cargo, output, plugins_dir, root, run as run_child};
+use crate::toolchain::{TARGET, Toolchain};
+
+/// The plugins of this checkout.
+const OURS: [&str; 2] = ["portent-gpu-fault", "portent-additional-reasons"];
+
+/// Builds ours, or the one of this manifest.
+pub(crate) fn run(manifest: Option<&Path>, out: Option<&Path>) -> Result<()> {
+    // Children run from the root of the workspace, the user perhaps elsewhere.
+    let manifest = manifest
+        .map(absolute)
+        .transpose()
+        .context("cannot find the manifest")?;
+    let out = out
+        .map_or_else(|| Ok(plugins_dir()), absolute)
+        .context("cannot find the folder")?;
+
+    let toolchain = Toolchain::find()?;
+    let target_dir = root().join("target/guests");
+    let start = Instant::now();
+    let mut build = toolchain.build();
+    build.arg("--target-dir").arg(&target_dir);
+    let (packages, profile) = match &manifest {
+        None => {
+            eprintln!(
+                "xtask: building {} {}",
+                OURS.join(" and "),
+                toolchain.as_remark()
+            );
+            run_child(
+                build
+                    .args(["--profile", "guest"])
+                    .args(OURS.map(|it| ["-p", it]).concat()),
+            )?;
+            (OURS.map(str::to_owned).to_vec(), "guest")
+        }
+        Some(manifest) => {
+            eprintln!(
+                "xtask: building {} {}",
+                manifest.display(),
+                toolchain.as_remark()
+            );
+            run_child(build.arg("--release").arg("--manifest-path").arg(manifest))?;
+            (vec![package_of(manifest)?], "release")
+        }
+    };
+    eprintln!("xtask: built in {:.1?}", start.elapsed());
+
+    fs::create_dir_all(&out).with_context(|| format!("cannot create {}", out.display()))?;
+    let modules = target_dir.join(TARGET).join(profile);
+    eprintln!("xtask: building portent, which makes them components");
+    for package in packages {
+        let module = modules
+            .join(package.replace('-', "_"))
+            .with_extension("wasm");
+        let plugin = package.strip_prefix("portent-").unwrap_or(&package);
+        componentize(&module, &out.join(plugin).with_extension("wasm"))?;
+    }
+    Ok(())
+}
+
+fn componentize(module: &Path, component: &Path) -> Result<()> {
+    ensure!(
+        module.exists(),
+        "cargo made no {}: a plugin has `crate-type = [\"cdylib\", \"rlib\"]` and no other `name` \
+         in `[lib]` of its manifest",
+        module.display()
+    );
+    let mut portent = cargo();
+    portent.args([
+        "run",
+        "--quiet",
+        "-p",
+        "portent",
+        "--",
+        "plugin",
+        "componentize",
+    ]);
+    run_child(portent.arg(module).arg("-o").arg(component))?;
+    eprintln!("xtask: wrote {}", component.display());
+    Ok(())
+}
+
+/// The name of the manifest's package. It needs the lock file that a build leaves.
+fn package_of(manifest: &Path) -> Result<String> {
+    let id = output(cargo().arg("pkgid").arg("--manifest-path").arg(manifest))?;
+    let package = package_of_id(&id);
+    package
+        .map(str::to_owned)
+        .with_context(|| format!("cannot read the package id {id}"))
+}
+
+/// The name of `path+file:///plugins/oom#0.1.0`, or of `path+file:///plugins#oom@0.1.0`.
+fn package_of_id(id: &str) -> Option<&str> {
+    let (url, version) = id.rsplit_once('#')?;
+    match version.split_once('@') {
+        Some((name, _)) => Some(name),
+        None => url.rsplit('/').next(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_package_id_names_the_package_or_its_folder_does() {
+        assert_eq!(package_of_id("path+file:///plugins/oom#0.1.0"), Some("oom"));
+        assert_eq!(
+            package_of_id("path+file:///plugins#my-oom@0.1.0"),
+            Some("my-oom")
+        );
+        assert_eq!(package_of_id("oom"), None);
+    }
+}

@@ -1,0 +1,52 @@
+//! Child processes: all from the root of the workspace, and none fails without saying what was run.
+
+use std::env;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, Result, ensure};
+
+/// The root of the workspace: where this package's folder lies.
+pub(crate) fn root() -> &'static Path {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    package.parent().unwrap_or(package)
+}
+
+/// Where a plugin's component goes unless told otherwise.
+pub(crate) fn plugins_dir() -> PathBuf {
+    root().join("target/plugins")
+}
+
+/// A program, from the root of the workspace.
+pub(crate) fn program(name: impl Into<OsString>) -> Command {
+    let mut command = Command::new(name.into());
+    command.current_dir(root());
+    command
+}
+
+/// The cargo that runs this.
+pub(crate) fn cargo() -> Command {
+    program(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+/// Runs it to its end, output and all.
+pub(crate) fn run(command: &mut Command) -> Result<()> {
+    let status = command
+        .status()
+        .with_context(|| format!("cannot run {command:?}"))?;
+    ensure!(status.success(), "{status} of {command:?}");
+    Ok(())
+}
+
+/// Runs it for what it prints.
+pub(crate) fn output(command: &mut Command) -> Result<String> {
+    let output = command
+        .stderr(Stdio::inherit())
+        .output()
+        .with_context(|| format!("cannot run {command:?}"))?;
+    ensure!(output.status.success(), "{} of {command:?}", output.status);
+    let text = String::from_utf8(output.stdout)
+        .with_context(|| format!("{command:?} does not print text"))?;
+    Ok(text.trim_end().to_owned())
+}
