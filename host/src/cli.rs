@@ -94,7 +94,10 @@ pub fn run() -> ExitCode {
     done.unwrap_or_else(|err| {
         // Whoever reads our output may stop reading it: `portent ... | head`.
         let closed = err.chain().filter_map(|it| it.downcast_ref::<io::Error>());
-        if closed.into_iter().any(|it| it.kind() == io::ErrorKind::BrokenPipe) {
+        if closed
+            .into_iter()
+            .any(|it| it.kind() == io::ErrorKind::BrokenPipe)
+        {
             return ExitCode::SUCCESS;
         }
         // Nothing is left to tell it to if stderr is closed too.

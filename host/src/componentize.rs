@@ -12,5 +12,8 @@ use wit_component::ComponentEncoder;
 ///
 /// If the bytes are no core module, or one that was not built on the contract.
 pub fn componentize(module: &[u8]) -> anyhow::Result<Vec<u8>> {
-    ComponentEncoder::default().validate(true).module(module)?.encode()
+    ComponentEncoder::default()
+        .validate(true)
+        .module(module)?
+        .encode()
 }

@@ -63,19 +63,33 @@ impl Dispatcher {
         limits: Limits,
         n_workers: NonZeroUsize,
     ) -> std::io::Result<Self> {
-        let dirty = plugins.plugins.iter().map(|_| DirtySet::default()).collect();
+        let dirty = plugins
+            .plugins
+            .iter()
+            .map(|_| DirtySet::default())
+            .collect();
         let workers = Workers::start("classify", n_workers, |it: Batch| {
             let results = batch::classify(&it.plugin.guest, it.subjects);
             (it.plugin, results)
         })?;
-        Ok(Self { store, outcomes, plugins, dirty, workers, limits })
+        Ok(Self {
+            store,
+            outcomes,
+            plugins,
+            dirty,
+            workers,
+            limits,
+        })
     }
 
     /// Marks a subject dirty for each plugin that is interested in one of these
     /// records of it.
     pub fn mark(&mut self, subject: &SubjectKey, records: &[&Record]) {
         for (plugin, dirty) in self.plugins.plugins.iter().zip(&mut self.dirty) {
-            if records.iter().any(|it| plugin.description().wants(&subject.object, it)) {
+            if records
+                .iter()
+                .any(|it| plugin.description().wants(&subject.object, it))
+            {
                 dirty.mark(subject);
             }
         }
@@ -116,10 +130,14 @@ impl Dispatcher {
         loop {
             // Taken as workers get free, so that only a few batches exist at once.
             while self.workers.has_room() {
-                let Some(batch) = self.next_batch(&mut dirty, &mut turn) else { break };
+                let Some(batch) = self.next_batch(&mut dirty, &mut turn) else {
+                    break;
+                };
                 self.workers.submit(batch);
             }
-            let Some((plugin, results)) = self.workers.next() else { break };
+            let Some((plugin, results)) = self.workers.next() else {
+                break;
+            };
             for (subject, said) in results {
                 let provenance = &plugin.provenance;
                 let generation = self.plugins.generation;
@@ -144,7 +162,8 @@ impl Dispatcher {
                 };
                 n_events += subject.events.len().max(1);
                 n_bytes += subject.n_bytes();
-                let is_full = self.limits.batch_events < n_events || self.limits.batch_bytes < n_bytes;
+                let is_full =
+                    self.limits.batch_events < n_events || self.limits.batch_bytes < n_bytes;
                 if is_full && !subjects.is_empty() {
                     break;
                 }
@@ -152,7 +171,10 @@ impl Dispatcher {
                 subjects.push(subject);
             }
             if !subjects.is_empty() {
-                return Some(Batch { plugin: Arc::clone(plugin), subjects });
+                return Some(Batch {
+                    plugin: Arc::clone(plugin),
+                    subjects,
+                });
             }
         }
         None
@@ -165,7 +187,9 @@ impl Dispatcher {
         let object = &key.object;
         let subject = self.store.view(object, |bucket| {
             subject::uids(bucket).contains(&&*key.uid).then(|| {
-                Subject::of(key.clone(), bucket, |it| plugin.description().wants(object, it))
+                Subject::of(key.clone(), bucket, |it| {
+                    plugin.description().wants(object, it)
+                })
             })
         });
         let subject = subject.flatten()?;

@@ -13,13 +13,13 @@
 pub mod cli;
 pub mod replay;
 
+pub mod dispatch;
+pub mod outcome;
+pub mod plugins;
 pub mod record;
+pub mod sandbox;
 pub mod store;
 pub mod subject;
-pub mod dispatch;
-pub mod plugins;
-pub mod sandbox;
-pub mod outcome;
 
 pub mod componentize;
 pub mod reason;

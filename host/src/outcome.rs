@@ -136,13 +136,20 @@ impl Attributes {
         if let Some(twice) = pairs.windows(2).find(|it| it[0].0 == it[1].0) {
             return Err(twice[0].0);
         }
-        Ok(Self(pairs.into_iter().map(|(key, value)| (key.into(), value.into())).collect()))
+        Ok(Self(
+            pairs
+                .into_iter()
+                .map(|(key, value)| (key.into(), value.into()))
+                .collect(),
+        ))
     }
 
     /// The value of a key.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&str> {
-        self.iter().find(|(it, _)| *it == key).map(|(_, value)| value)
+        self.iter()
+            .find(|(it, _)| *it == key)
+            .map(|(_, value)| value)
     }
 
     /// All of them, by key.
@@ -172,7 +179,11 @@ impl Evidence {
     /// A live record as evidence.
     #[must_use]
     pub fn of(record: &Record) -> Self {
-        Self { event: record.event_ref(), last_seen: record.last_seen(), live: true }
+        Self {
+            event: record.event_ref(),
+            last_seen: record.last_seen(),
+            live: true,
+        }
     }
 }
 
@@ -208,7 +219,11 @@ impl Finding {
     /// When the newest of its evidence was last seen.
     #[must_use]
     pub fn last_seen(&self) -> UnixMs {
-        self.evidence.iter().map(|it| it.last_seen).max().unwrap_or(0)
+        self.evidence
+            .iter()
+            .map(|it| it.last_seen)
+            .max()
+            .unwrap_or(0)
     }
 
     /// Whether it says the same as another of its identity. Evidence is no part
@@ -357,8 +372,10 @@ impl Outcomes {
             Entry::Occupied(all) => all,
             Entry::Vacant(slot) => slot.insert_entry(vec![Held::new(subject, classifier)]),
         };
-        if let Some(held) =
-            all.get_mut().iter_mut().find(|it| it.classifier.name == classifier.name)
+        if let Some(held) = all
+            .get_mut()
+            .iter_mut()
+            .find(|it| it.classifier.name == classifier.name)
             && held.version <= subject.version
             && held.generation <= generation
         {
@@ -412,7 +429,9 @@ impl Outcomes {
     /// Gives what is held of a subject without a uid to the one that turned out
     /// to be it, and says what thereby ends under the old key.
     pub fn fold(&self, from: &SubjectKey, into: &SubjectKey) -> Vec<Change> {
-        let Some((_, folded)) = self.table.remove(from) else { return Vec::new() };
+        let Some((_, folded)) = self.table.remove(from) else {
+            return Vec::new();
+        };
         let changes = folded.iter().filter_map(|held| {
             let findings = held.outcome.findings.iter();
             let active = findings.filter(|it| it.status == Status::Active);
@@ -421,13 +440,19 @@ impl Outcomes {
                 subject: from.clone(),
                 api_version: Arc::clone(&held.api_version),
                 classifier: Arc::clone(&held.classifier),
-                delta: Delta { cleared, ..Delta::default() },
+                delta: Delta {
+                    cleared,
+                    ..Delta::default()
+                },
             })
         });
         let changes = changes.collect();
         let mut all = self.table.entry(into.clone()).or_default();
         for held in folded {
-            match all.iter_mut().find(|it| it.classifier.name == held.classifier.name) {
+            match all
+                .iter_mut()
+                .find(|it| it.classifier.name == held.classifier.name)
+            {
                 Some(known) => merge::fold(known, held),
                 None => all.push(held),
             }
@@ -449,11 +474,15 @@ impl Outcomes {
             .iter()
             .flat_map(|it| {
                 let key = it.key().clone();
-                it.value().iter().map(|held| (key.clone(), held.clone())).collect::<Vec<_>>()
+                it.value()
+                    .iter()
+                    .map(|held| (key.clone(), held.clone()))
+                    .collect::<Vec<_>>()
             })
             .collect();
         all.sort_by(|(one, a), (other, b)| {
-            one.cmp(other).then_with(|| a.classifier.name.cmp(&b.classifier.name))
+            one.cmp(other)
+                .then_with(|| a.classifier.name.cmp(&b.classifier.name))
         });
         all
     }
@@ -477,7 +506,8 @@ impl Held {
 /// Puts evidence in order, newest first, each Event once, and keeps
 /// [`EVIDENCE_MAX`].
 fn newest_evidence(mut evidence: Vec<Evidence>) -> Vec<Evidence> {
-    evidence.sort_by(|a, b| (Reverse(a.last_seen), &a.event).cmp(&(Reverse(b.last_seen), &b.event)));
+    evidence
+        .sort_by(|a, b| (Reverse(a.last_seen), &a.event).cmp(&(Reverse(b.last_seen), &b.event)));
     let mut newest: Vec<Evidence> = Vec::with_capacity(evidence.len().min(EVIDENCE_MAX));
     for it in evidence {
         if newest.len() == EVIDENCE_MAX {

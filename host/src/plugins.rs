@@ -57,7 +57,12 @@ impl Plugin {
             wit: guest.wit().into(),
         };
         let n_bytes = bytes.len();
-        Ok(Self { path: path.to_owned(), n_bytes, provenance: Arc::new(provenance), guest })
+        Ok(Self {
+            path: path.to_owned(),
+            n_bytes,
+            provenance: Arc::new(provenance),
+            guest,
+        })
     }
 }
 
@@ -86,7 +91,10 @@ impl PluginSet {
         paths.retain(|it| it.extension().is_some_and(|it| it == "wasm"));
         paths.sort();
 
-        let mut set = Self { generation: Generation(1), ..Self::default() };
+        let mut set = Self {
+            generation: Generation(1),
+            ..Self::default()
+        };
         for path in paths {
             let loaded = Plugin::load(sandbox, &path).and_then(|plugin| {
                 let name = &plugin.provenance.name;
@@ -131,7 +139,12 @@ fn read_settings(path: &Path) -> Result<String, LoadFailure> {
     let n_bytes = match fs::metadata(path) {
         Ok(file) => file.len(),
         Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok("{}".to_owned()),
-        Err(err) => return Err(LoadFailure::new(Reason::ReadFailed, format!("{name}: {err}"))),
+        Err(err) => {
+            return Err(LoadFailure::new(
+                Reason::ReadFailed,
+                format!("{name}: {err}"),
+            ));
+        }
     };
     if SETTINGS_MAX_BYTES < n_bytes {
         let message = format!("{name}: {n_bytes} bytes, settings may have {SETTINGS_MAX_BYTES}");
@@ -139,13 +152,16 @@ fn read_settings(path: &Path) -> Result<String, LoadFailure> {
     }
     let yaml = fs::read_to_string(path)
         .map_err(|err| LoadFailure::new(Reason::ReadFailed, format!("{name}: {err}")))?;
-    let invalid = |what: String| LoadFailure::new(Reason::SettingsInvalid, format!("{name}: {what}"));
+    let invalid =
+        |what: String| LoadFailure::new(Reason::SettingsInvalid, format!("{name}: {what}"));
     let value: serde_json::Value =
         serde_saphyr::from_str(&yaml).map_err(|err| invalid(err.to_string()))?;
     match value {
         serde_json::Value::Null => Ok("{}".to_owned()),
         serde_json::Value::Object(_) => Ok(value.to_string()),
-        _ => Err(invalid("settings are a mapping of keys to values, for example `key: value`".to_owned())),
+        _ => Err(invalid(
+            "settings are a mapping of keys to values, for example `key: value`".to_owned(),
+        )),
     }
 }
 

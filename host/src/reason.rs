@@ -101,6 +101,9 @@ pub struct CallFailure {
 impl CallFailure {
     /// A failure with this code and message.
     pub fn new(reason: Reason, message: impl Into<String>) -> Self {
-        Self { reason, message: message.into() }
+        Self {
+            reason,
+            message: message.into(),
+        }
     }
 }

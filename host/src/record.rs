@@ -33,24 +33,35 @@ impl ObjectKey {
     /// [`IDENTITY_MAX_BYTES`].
     #[must_use]
     pub fn new(namespace: &str, kind: &str, name: &str) -> Option<Self> {
-        if [namespace, kind, name].iter().any(|it| IDENTITY_MAX_BYTES < it.len()) {
+        if [namespace, kind, name]
+            .iter()
+            .any(|it| IDENTITY_MAX_BYTES < it.len())
+        {
             return None;
         }
         let namespace_end = u16::try_from(namespace.len()).ok()?;
         let kind_end = u16::try_from(namespace.len() + kind.len()).ok()?;
-        Some(Self { text: [namespace, kind, name].concat().into(), namespace_end, kind_end })
+        Some(Self {
+            text: [namespace, kind, name].concat().into(),
+            namespace_end,
+            kind_end,
+        })
     }
 
     /// Namespace, for example `ml-team`; empty for an object of the cluster's scope.
     #[must_use]
     pub fn namespace(&self) -> &str {
-        self.text.get(..self.namespace_end.into()).unwrap_or_default()
+        self.text
+            .get(..self.namespace_end.into())
+            .unwrap_or_default()
     }
 
     /// Kind, for example `Pod`.
     #[must_use]
     pub fn kind(&self) -> &str {
-        self.text.get(self.namespace_end.into()..self.kind_end.into()).unwrap_or_default()
+        self.text
+            .get(self.namespace_end.into()..self.kind_end.into())
+            .unwrap_or_default()
     }
 
     /// Name, for example `train-0`.
@@ -122,7 +133,10 @@ pub struct Caps {
 
 impl Default for Caps {
     fn default() -> Self {
-        Self { note_bytes: 2 << 10, field_bytes: 256 }
+        Self {
+            note_bytes: 2 << 10,
+            field_bytes: 256,
+        }
     }
 }
 
@@ -233,13 +247,21 @@ impl Record {
         }
         check_not_forged(&meta.namespace, &object.kind, &object.namespace)?;
         let cluster_scoped = CLUSTER_KINDS.contains(&&*object.kind);
-        let namespace = if cluster_scoped { "" } else { &object.namespace };
+        let namespace = if cluster_scoped {
+            ""
+        } else {
+            &object.namespace
+        };
         let key = ObjectKey::new(namespace, &object.kind, &object.name)
             .ok_or(Rejected::IdentityTooLong)?;
 
         // A Node has no other identity in Events: the kubelet writes the Node's
         // name as the uid, other producers the uid proper, or none.
-        let object_uid = if &*object.kind == "Node" { &object.name } else { &object.uid };
+        let object_uid = if &*object.kind == "Node" {
+            &object.name
+        } else {
+            &object.uid
+        };
         let field = |text| text::cut(text, caps.field_bytes);
         let or_else = |it, other| if str::is_empty(it) { other } else { it };
         // An object that is merely related is text for a reader, not a key.
@@ -271,21 +293,40 @@ impl Record {
             ends[idx] = u32::try_from(end).unwrap_or(u32::MAX);
         }
 
-        let claimed_last =
-            wire.series.last_observed_time.max(wire.last_timestamp).max(wire.event_time);
+        let claimed_last = wire
+            .series
+            .last_observed_time
+            .max(wire.last_timestamp)
+            .max(wire.event_time);
         let last_seen = first_known([claimed_last, wire.first_timestamp, meta.creation_timestamp]);
-        let first_seen = first_known([wire.first_timestamp, wire.event_time, meta.creation_timestamp])
-            .min(last_seen);
+        let first_seen = first_known([
+            wire.first_timestamp,
+            wire.event_time,
+            meta.creation_timestamp,
+        ])
+        .min(last_seen);
         let created = first_known([meta.creation_timestamp, first_seen]);
-        let count = [wire.series.count, wire.count].into_iter().find(|it| 0 < *it).unwrap_or(1);
-        let record = Self { text: fields.concat().into(), ends, count, created, first_seen, last_seen };
+        let count = [wire.series.count, wire.count]
+            .into_iter()
+            .find(|it| 0 < *it)
+            .unwrap_or(1);
+        let record = Self {
+            text: fields.concat().into(),
+            ends,
+            count,
+            created,
+            first_seen,
+            last_seen,
+        };
         Ok((key, record))
     }
 
     fn field(&self, field: Field) -> &str {
         let idx = field as usize;
         let start = if idx == 0 { 0 } else { self.ends[idx - 1] };
-        self.text.get(start as usize..self.ends[idx] as usize).unwrap_or_default()
+        self.text
+            .get(start as usize..self.ends[idx] as usize)
+            .unwrap_or_default()
     }
 
     /// The Event's own uid; empty when unknown.
@@ -425,7 +466,8 @@ impl Record {
     #[must_use]
     pub fn after(mut self, earlier: &Self) -> Self {
         self.created = earlier.created;
-        self.first_seen = first_known([self.first_seen.min(earlier.first_seen), earlier.first_seen]);
+        self.first_seen =
+            first_known([self.first_seen.min(earlier.first_seen), earlier.first_seen]);
         self.last_seen = self.last_seen.max(earlier.last_seen);
         self
     }

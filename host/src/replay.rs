@@ -78,7 +78,13 @@ impl Replay {
             limits.clone(),
             n_workers,
         )?;
-        Ok(Self { store, outcomes, dispatcher, caps: Caps::default(), tally: Tally::default() })
+        Ok(Self {
+            store,
+            outcomes,
+            dispatcher,
+            caps: Caps::default(),
+            tally: Tally::default(),
+        })
     }
 
     /// An Event that exists, or says something new.
@@ -98,10 +104,15 @@ impl Replay {
             let is_plain = |it: &Record| !it.object_uid().is_empty() && it.name() != record.name();
             let moves_nobody = !record.object_uid().is_empty()
                 && bucket.records().iter().all(|it| is_plain(&it.record));
-            if moves_nobody { Shift::default() } else { Shift::between(bucket, &bucket.with(record.clone())) }
+            if moves_nobody {
+                Shift::default()
+            } else {
+                Shift::between(bucket, &bucket.with(record.clone()))
+            }
         });
         let shift = shift.unwrap_or_default();
-        self.dispatcher.settle(&subjects(&object, &shift.lost), on_change);
+        self.dispatcher
+            .settle(&subjects(&object, &shift.lost), on_change);
 
         match self.store.put(object.clone(), record.clone()) {
             Put::Inserted => self.mark(&object, &[&record]),
@@ -129,7 +140,8 @@ impl Replay {
             Shift::between(bucket, &bucket.without(record.name(), record.uid()))
         });
         let shift = shift.unwrap_or_default();
-        self.dispatcher.settle(&subjects(&object, &shift.lost), on_change);
+        self.dispatcher
+            .settle(&subjects(&object, &shift.lost), on_change);
 
         match self.store.remove(&object, record.name(), record.uid()) {
             None => self.tally.unknown_deletions += 1,
@@ -170,14 +182,22 @@ impl Replay {
 
     /// Marks the subject that a record belongs to.
     fn mark(&mut self, object: &ObjectKey, records: &[&Record]) {
-        let Some(newest) = records.first() else { return };
+        let Some(newest) = records.first() else {
+            return;
+        };
         let uid = self.store.view(object, |bucket| {
             let of_each = assigned(bucket).into_iter().zip(bucket.records());
             let mut it = of_each.filter(|(_, it)| it.record.name() == newest.name());
             it.next().map(|(uid, _)| Arc::from(uid))
         });
         if let Some(uid) = uid.flatten() {
-            self.dispatcher.mark(&SubjectKey { object: object.clone(), uid }, records);
+            self.dispatcher.mark(
+                &SubjectKey {
+                    object: object.clone(),
+                    uid,
+                },
+                records,
+            );
         }
     }
 
@@ -190,9 +210,18 @@ impl Replay {
             }
         }
         if let Some(into) = &shift.unnamed_became {
-            let unnamed = SubjectKey { object: object.clone(), uid: "".into() };
-            let named = SubjectKey { object: object.clone(), uid: Arc::clone(into) };
-            self.outcomes.fold(&unnamed, &named).into_iter().for_each(on_change);
+            let unnamed = SubjectKey {
+                object: object.clone(),
+                uid: "".into(),
+            };
+            let named = SubjectKey {
+                object: object.clone(),
+                uid: Arc::clone(into),
+            };
+            self.outcomes
+                .fold(&unnamed, &named)
+                .into_iter()
+                .for_each(on_change);
         }
     }
 }
@@ -211,8 +240,12 @@ struct Shift {
 
 impl Shift {
     fn between(before: &Bucket, after: &Bucket) -> Self {
-        let after_of: BTreeMap<u64, &str> =
-            after.records().iter().map(|it| it.sequence).zip(assigned(after)).collect();
+        let after_of: BTreeMap<u64, &str> = after
+            .records()
+            .iter()
+            .map(|it| it.sequence)
+            .zip(assigned(after))
+            .collect();
         let mut shift = Self::default();
         for (uid, it) in assigned(before).into_iter().zip(before.records()) {
             match after_of.get(&it.sequence) {
@@ -234,7 +267,12 @@ impl Shift {
 }
 
 fn subjects(object: &ObjectKey, uids: &BTreeSet<Arc<str>>) -> Vec<SubjectKey> {
-    uids.iter().map(|uid| SubjectKey { object: object.clone(), uid: Arc::clone(uid) }).collect()
+    uids.iter()
+        .map(|uid| SubjectKey {
+            object: object.clone(),
+            uid: Arc::clone(uid),
+        })
+        .collect()
 }
 
 #[cfg(test)]

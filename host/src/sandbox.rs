@@ -15,8 +15,7 @@
 use std::{sync::Arc, thread};
 
 use wasmtime::{
-    Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig,
-    component::{HasSelf, Linker},
+    Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, component::Linker,
 };
 
 mod admit;
@@ -56,7 +55,9 @@ pub struct Sandbox {
 
 impl std::fmt::Debug for Sandbox {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Sandbox").field("limits", &self.limits).finish_non_exhaustive()
+        f.debug_struct("Sandbox")
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
     }
 }
 
@@ -75,9 +76,12 @@ impl Sandbox {
         let engine = engine(&limits).map_err(SandboxError)?;
         ticker::start(&engine).map_err(|err| SandboxError(err.into()))?;
         let mut linker = Linker::new(&engine);
-        bindings::Plugin::add_to_linker::<_, HasSelf<_>>(&mut linker, |state| state)
-            .map_err(SandboxError)?;
-        Ok(Self { engine, linker: Arc::new(linker), limits: Arc::new(limits) })
+        call::add_log(&mut linker).map_err(SandboxError)?;
+        Ok(Self {
+            engine,
+            linker: Arc::new(linker),
+            limits: Arc::new(limits),
+        })
     }
 
     /// The limits that guests run under.

@@ -94,7 +94,10 @@ impl Store {
             Entry::Occupied(mut bucket) => bucket.get_mut().put(record, sequence),
             Entry::Vacant(slot) => {
                 let records = vec![Stored { record, sequence }];
-                slot.insert(Bucket { records, version: Version(sequence) });
+                slot.insert(Bucket {
+                    records,
+                    version: Version(sequence),
+                });
                 Put::Inserted
             }
         };
@@ -190,20 +193,26 @@ impl Bucket {
     /// The record of the Event of this name and uid. An empty uid, here or
     /// there, is unknown and matches.
     fn position(&self, event_name: &str, event_uid: &str) -> Option<usize> {
-        self.records.iter().position(|it| {
-            it.record.name() == event_name && may_equal(it.record.uid(), event_uid)
-        })
+        self.records
+            .iter()
+            .position(|it| it.record.name() == event_name && may_equal(it.record.uid(), event_uid))
     }
 
     fn put(&mut self, record: Record, sequence: u64) -> Put {
-        let Some(known) = self.records.iter_mut().find(|it| it.record.name() == record.name())
+        let Some(known) = self
+            .records
+            .iter_mut()
+            .find(|it| it.record.name() == record.name())
         else {
             self.version = Version(sequence);
             self.records.push(Stored { record, sequence });
             return Put::Inserted;
         };
         if !may_equal(known.record.uid(), record.uid()) {
-            let idx = self.records.iter().position(|it| it.record.name() == record.name());
+            let idx = self
+                .records
+                .iter()
+                .position(|it| it.record.name() == record.name());
             let replaced = idx.map(|it| self.records.remove(it).record);
             self.version = Version(sequence);
             self.records.push(Stored { record, sequence });

@@ -77,7 +77,11 @@ impl Subject {
             api_version,
             failure: None,
             events: events.into_iter().map(|it| it.record.clone()).collect(),
-            live: bucket.records().iter().map(|it| it.record.clone()).collect(),
+            live: bucket
+                .records()
+                .iter()
+                .map(|it| it.record.clone())
+                .collect(),
             version: bucket.version(),
         }
     }
@@ -111,12 +115,19 @@ pub fn assigned(bucket: &Bucket) -> Vec<&str> {
         return records.iter().map(|it| it.record.object_uid()).collect();
     }
     let mut first_seen = BTreeMap::<&str, UnixMs>::new();
-    for it in records.iter().map(|it| &it.record).filter(|it| !it.object_uid().is_empty()) {
+    for it in records
+        .iter()
+        .map(|it| &it.record)
+        .filter(|it| !it.object_uid().is_empty())
+    {
         let seen = first_seen.entry(it.object_uid()).or_insert(UnixMs::MAX);
         *seen = (*seen).min(it.first_seen());
     }
     // Oldest first; the uid itself makes the order total.
-    let mut known: Vec<_> = first_seen.into_iter().map(|(uid, seen)| (seen, uid)).collect();
+    let mut known: Vec<_> = first_seen
+        .into_iter()
+        .map(|(uid, seen)| (seen, uid))
+        .collect();
     known.sort_unstable();
     let owner_at = |at| {
         let newest_by_then = known.iter().rev().find(|(seen, _)| *seen <= at);
@@ -132,8 +143,16 @@ pub fn assigned(bucket: &Bucket) -> Vec<&str> {
 }
 
 fn newest_api_version(bucket: &Bucket) -> Arc<str> {
-    let known = bucket.records().iter().rev().map(|it| it.record.object_api_version());
-    known.into_iter().find(|it| !it.is_empty()).unwrap_or_default().into()
+    let known = bucket
+        .records()
+        .iter()
+        .rev()
+        .map(|it| it.record.object_api_version());
+    known
+        .into_iter()
+        .find(|it| !it.is_empty())
+        .unwrap_or_default()
+        .into()
 }
 
 #[cfg(test)]

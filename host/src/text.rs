@@ -11,7 +11,8 @@ use std::fmt::{self, Write as _};
 /// character boundary.
 #[must_use]
 pub fn cut(text: &str, max_bytes: usize) -> &str {
-    text.get(..text.floor_char_boundary(max_bytes)).unwrap_or(text)
+    text.get(..text.floor_char_boundary(max_bytes))
+        .unwrap_or(text)
 }
 
 /// Shows a text on one line, with every character that a terminal would obey
@@ -49,11 +50,13 @@ fn obeyed(it: char) -> bool {
 /// Lower-case hexadecimal.
 #[must_use]
 pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut hex, it| {
-        // Writing to a String cannot fail.
-        let _ = write!(hex, "{it:02x}");
-        hex
-    })
+    bytes
+        .iter()
+        .fold(String::with_capacity(bytes.len() * 2), |mut hex, it| {
+            // Writing to a String cannot fail.
+            let _ = write!(hex, "{it:02x}");
+            hex
+        })
 }
 
 #[cfg(test)]

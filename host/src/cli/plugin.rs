@@ -52,17 +52,24 @@ impl Plugin {
         match self {
             Self::Check { file, limits } => check(&file, &limits),
             Self::Componentize { module, output } => {
-                let bytes = fs::read(&module).with_context(|| format!("cannot read {}", module.display()))?;
+                let bytes = fs::read(&module)
+                    .with_context(|| format!("cannot read {}", module.display()))?;
                 let component = componentize(&bytes).with_context(|| {
-                    format!("{} is no core module that was built on {WIT_PACKAGE}", module.display())
+                    format!(
+                        "{} is no core module that was built on {WIT_PACKAGE}",
+                        module.display()
+                    )
                 })?;
                 if let Some(folder) = output.parent() {
-                    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+                    fs::create_dir_all(folder)
+                        .with_context(|| format!("cannot make {}", folder.display()))?;
                 }
                 // Whoever watches the folder must never see half a file.
                 let half = output.with_extension("wasm.part");
-                fs::write(&half, component).with_context(|| format!("cannot write {}", half.display()))?;
-                fs::rename(&half, &output).with_context(|| format!("cannot write {}", output.display()))?;
+                fs::write(&half, component)
+                    .with_context(|| format!("cannot write {}", half.display()))?;
+                fs::rename(&half, &output)
+                    .with_context(|| format!("cannot write {}", output.display()))?;
                 Ok(ExitCode::SUCCESS)
             }
             Self::Limits => {
@@ -83,10 +90,9 @@ fn check(file: &std::path::Path, limits: &LimitArgs) -> anyhow::Result<ExitCode>
     let shown = Visible(&file.display().to_string()).to_string();
     match loaded {
         Err(failure) => {
-            writeln!(to, "{shown}: would not be loaded")?;
-            writeln!(to, "  reason     {}", failure.reason)?;
-            writeln!(to, "  meaning    {}", failure.reason.meaning())?;
+            writeln!(to, "{shown}: would not be loaded: {}", failure.reason)?;
             writeln!(to, "  what       {}", failure.message)?;
+            writeln!(to, "  meaning    {}", failure.reason.meaning())?;
             Ok(ExitCode::from(1))
         }
         Ok(plugin) => {
@@ -101,10 +107,18 @@ fn describe(to: &mut dyn Write, shown: &str, plugin: &plugins::Plugin) -> io::Re
     let provenance = &plugin.provenance;
     let list = |it: &mut dyn Iterator<Item = &str>, none: &str| {
         let list: Vec<_> = it.map(|it| Visible(it).to_string()).collect();
-        if list.is_empty() { none.to_owned() } else { list.join(", ") }
+        if list.is_empty() {
+            none.to_owned()
+        } else {
+            list.join(", ")
+        }
     };
     let imports = plugin.guest.imports().iter().map(String::as_str);
-    let schema = if about.settings_schema.is_some() { "yes, with a schema" } else { "takes none" };
+    let schema = if about.settings_schema.is_some() {
+        "yes, with a schema"
+    } else {
+        "takes none"
+    };
     let rows = [
         ("name", about.name.clone()),
         ("version", about.version.clone()),
@@ -115,9 +129,23 @@ fn describe(to: &mut dyn Write, shown: &str, plugin: &plugins::Plugin) -> io::Re
         ("settings", schema.to_owned()),
         ("imports", list(&mut imports.clone(), "nothing")),
         ("reads", list(&mut about.reads.names(), "everything")),
-        ("categories", list(&mut about.categories.iter().map(String::as_str), "none")),
-        ("codes", list(&mut about.codes.iter().map(String::as_str), "none")),
-        ("failures", if about.failures { "all failed subjects" } else { "no" }.to_owned()),
+        (
+            "categories",
+            list(&mut about.categories.iter().map(String::as_str), "none"),
+        ),
+        (
+            "codes",
+            list(&mut about.codes.iter().map(String::as_str), "none"),
+        ),
+        (
+            "failures",
+            if about.failures {
+                "all failed subjects"
+            } else {
+                "no"
+            }
+            .to_owned(),
+        ),
     ];
     writeln!(to, "{shown}: would be loaded")?;
     for (name, value) in rows {
@@ -143,5 +171,9 @@ fn interest(it: &Interest) -> String {
         .filter(|(_, entries)| !entries.is_empty())
         .map(|(name, entries)| format!("{name} {}", Visible(&entries.join(" or "))))
         .collect();
-    if fields.is_empty() { "every event".to_owned() } else { fields.join(", ") }
+    if fields.is_empty() {
+        "every event".to_owned()
+    } else {
+        fields.join(", ")
+    }
 }

@@ -46,7 +46,12 @@ pub(super) struct Replay {
     /// The recording; `-` is standard input.
     file: PathBuf,
     /// The folder with the plugins: NAME.wasm, and NAME.yaml for its settings.
-    #[arg(long, value_name = "DIR", env = "PORTENT_PLUGINS", default_value = "plugins")]
+    #[arg(
+        long,
+        value_name = "DIR",
+        env = "PORTENT_PLUGINS",
+        default_value = "plugins"
+    )]
     plugins: PathBuf,
     /// How to print.
     #[arg(short, long, value_enum, default_value = "table")]
@@ -69,20 +74,36 @@ const WORKERS_MAX: usize = 16;
 
 impl Replay {
     pub(super) fn run(self) -> anyhow::Result<ExitCode> {
-        let Self { file, plugins, output, changes, strict, workers, limits } = self;
-        let workers = workers.unwrap_or_else(|| thread::available_parallelism().unwrap_or(NonZeroUsize::MIN));
+        let Self {
+            file,
+            plugins,
+            output,
+            changes,
+            strict,
+            workers,
+            limits,
+        } = self;
+        let workers =
+            workers.unwrap_or_else(|| thread::available_parallelism().unwrap_or(NonZeroUsize::MIN));
         let workers = workers.min(NonZeroUsize::new(WORKERS_MAX).unwrap_or(NonZeroUsize::MIN));
         let limits = limits.limits()?;
         let plugins = load(&plugins, limits.clone())?;
         let n_not_loaded = plugins.failed.len();
 
-        let name = if file.as_os_str() == "-" { "standard input".to_owned() } else { file.display().to_string() };
+        let name = if file.as_os_str() == "-" {
+            "standard input".to_owned()
+        } else {
+            file.display().to_string()
+        };
         let name = Visible(&name).to_string();
         let bytes = read_all(&file).with_context(|| format!("cannot read {name}"))?;
 
         let stdout = io::stdout();
         let is_terminal = stdout.is_terminal();
-        let style = match (is_terminal, std::env::var_os("NO_COLOR").is_some_and(|it| !it.is_empty())) {
+        let style = match (
+            is_terminal,
+            std::env::var_os("NO_COLOR").is_some_and(|it| !it.is_empty()),
+        ) {
             (true, false) => Style::Terminal,
             (true, true) => Style::Colourless,
             (false, _) => Style::Plain,
@@ -91,7 +112,13 @@ impl Replay {
         let mut sink = changes.then(|| ChangeSink::new(output, &mut to));
         let mut replay = replay::Replay::new(Arc::new(plugins), &limits, workers)
             .context("cannot start the worker threads")?;
-        let mut intake = Intake { replay: &mut replay, sink: sink.as_mut(), name: &name, n_items: 0, n_problems: 0 };
+        let mut intake = Intake {
+            replay: &mut replay,
+            sink: sink.as_mut(),
+            name: &name,
+            n_items: 0,
+            n_problems: 0,
+        };
         input::read(&bytes, &mut intake);
         intake.finish();
         let (n_items, n_problems) = (intake.n_items, intake.n_problems);
@@ -119,7 +146,11 @@ impl Replay {
             && n_not_loaded == 0
             && n_failed == 0
             && replay.tally().n_rejected() == 0;
-        Ok(if strict && !is_complete { ExitCode::from(2) } else { ExitCode::SUCCESS })
+        Ok(if strict && !is_complete {
+            ExitCode::from(2)
+        } else {
+            ExitCode::SUCCESS
+        })
     }
 }
 
@@ -133,7 +164,10 @@ fn load(folder: &Path, limits: crate::sandbox::Limits) -> anyhow::Result<PluginS
     })?;
     for (path, failure) in &set.failed {
         let path = path.display().to_string();
-        eprintln_lossy(format_args!("plugin not loaded: {}: {failure}", Visible(&path)));
+        eprintln_lossy(format_args!(
+            "plugin not loaded: {}: {failure}",
+            Visible(&path)
+        ));
     }
     match (set.plugins.is_empty(), set.failed.is_empty()) {
         (false, _) => Ok(set),
@@ -174,7 +208,11 @@ impl<W: Write> input::Reader for Intake<'_, W> {
     fn item(&mut self, item: Item<'_>) {
         self.n_items += 1;
         let sink = &mut self.sink;
-        let mut on_change = |change| if let Some(sink) = sink { sink.write(&change) };
+        let mut on_change = |change| {
+            if let Some(sink) = sink {
+                sink.write(&change)
+            }
+        };
         match item {
             Item::Put(event) => self.replay.put(&event, &mut on_change),
             Item::Deleted(event) => self.replay.delete(&event, &mut on_change),
@@ -192,25 +230,43 @@ impl<W: Write> input::Reader for Intake<'_, W> {
 impl<W: Write> Intake<'_, W> {
     fn finish(&mut self) {
         let sink = &mut self.sink;
-        self.replay.finish(&mut |change| if let Some(sink) = sink { sink.write(&change) });
+        self.replay.finish(&mut |change| {
+            if let Some(sink) = sink {
+                sink.write(&change)
+            }
+        });
         if PROBLEMS_NAMED < self.n_problems {
             let more = self.n_problems - PROBLEMS_NAMED;
-            eprintln_lossy(format_args!("{}: {more} more lines or items could not be read", self.name));
+            eprintln_lossy(format_args!(
+                "{}: {more} more lines or items could not be read",
+                self.name
+            ));
         }
     }
 }
 
 /// Prints changes as they come.
 enum ChangeSink<W: Write> {
-    Table { to: W, failed: Option<io::Error> },
-    Json { to: Writer<W>, seq: u64, failed: Option<io::Error> },
+    Table {
+        to: W,
+        failed: Option<io::Error>,
+    },
+    Json {
+        to: Writer<W>,
+        seq: u64,
+        failed: Option<io::Error>,
+    },
 }
 
 impl<W: Write> ChangeSink<W> {
     fn new(output: Output, to: W) -> Self {
         match framing(output) {
             None => Self::Table { to, failed: None },
-            Some(framing) => Self::Json { to: Writer::new(to, framing), seq: 0, failed: None },
+            Some(framing) => Self::Json {
+                to: Writer::new(to, framing),
+                seq: 0,
+                failed: None,
+            },
         }
     }
 
@@ -218,7 +274,12 @@ impl<W: Write> ChangeSink<W> {
     /// [`finish`](Self::finish).
     fn write(&mut self, change: &Change) {
         match self {
-            Self::Table { failed: Some(_), .. } | Self::Json { failed: Some(_), .. } => {}
+            Self::Table {
+                failed: Some(_), ..
+            }
+            | Self::Json {
+                failed: Some(_), ..
+            } => {}
             Self::Table { to, failed } => *failed = table::write_change(to, change).err(),
             Self::Json { to, seq, failed } => {
                 *seq += 1;
@@ -229,7 +290,12 @@ impl<W: Write> ChangeSink<W> {
 
     fn finish(self) -> io::Result<()> {
         match self {
-            Self::Table { failed: Some(err), .. } | Self::Json { failed: Some(err), .. } => Err(err),
+            Self::Table {
+                failed: Some(err), ..
+            }
+            | Self::Json {
+                failed: Some(err), ..
+            } => Err(err),
             Self::Table { mut to, .. } => to.flush(),
             Self::Json { to, .. } => to.finish(),
         }
@@ -271,9 +337,17 @@ fn summarise(replay: &replay::Replay, n_problems: u64, n_failed: usize) {
         format!("{} stored", totals.stored),
         format!("{} seen again", totals.merged),
     ];
-    let refused: Vec<_> = tally.rejected.iter().map(|(why, n)| format!("{n} {}", why.as_label())).collect();
+    let refused: Vec<_> = tally
+        .rejected
+        .iter()
+        .map(|(why, n)| format!("{n} {}", why.as_label()))
+        .collect();
     if !refused.is_empty() {
-        parts.push(format!("{} refused ({})", tally.n_rejected(), refused.join(", ")));
+        parts.push(format!(
+            "{} refused ({})",
+            tally.n_rejected(),
+            refused.join(", ")
+        ));
     }
     let mut line = format!("{} Events: {}", tally.received, parts.join(", "));
     let also = [
@@ -282,11 +356,16 @@ fn summarise(replay: &replay::Replay, n_problems: u64, n_failed: usize) {
         (tally.unknown_deletions, "deletions of unknown Events"),
         (n_problems, "lines or items not readable"),
         (tally.malformed_fields, "malformed fields taken as absent"),
-        (u64::try_from(n_failed).unwrap_or(u64::MAX), "subjects not classified"),
+        (
+            u64::try_from(n_failed).unwrap_or(u64::MAX),
+            "subjects not classified",
+        ),
     ];
     for (n, what) in also.into_iter().filter(|(n, _)| 0 < *n) {
         line.push_str(&format!("; {n} {what}"));
     }
     let (n_records, n_objects) = (replay.store().n_records(), replay.store().n_buckets());
-    eprintln_lossy(format_args!("{line}. Live at the end: {n_records} about {n_objects} objects."));
+    eprintln_lossy(format_args!(
+        "{line}. Live at the end: {n_records} about {n_objects} objects."
+    ));
 }

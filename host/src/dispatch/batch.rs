@@ -8,12 +8,7 @@
 use std::time::Instant;
 
 use super::Results;
-use crate::{
-    outcome::Outcome,
-    reason::CallFailure,
-    sandbox::Guest,
-    subject::Subject,
-};
+use crate::{outcome::Outcome, reason::CallFailure, sandbox::Guest, subject::Subject};
 
 /// Classifies the subjects. One with neither an event of interest nor a failure
 /// gets the empty outcome without a call.
@@ -40,7 +35,9 @@ fn halve(
         Ok(of_each) => outcomes.extend(of_each),
         Err(failure) if subjects.len() == 1 => outcomes.push(Err(failure)),
         Err(mut failure) if until <= Instant::now() => {
-            failure.message.push_str("; there was no time to find out which subject made it");
+            failure
+                .message
+                .push_str("; there was no time to find out which subject made it");
             outcomes.extend(subjects.iter().map(|_| Err(failure.clone())));
         }
         Err(_) => {

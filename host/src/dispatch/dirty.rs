@@ -56,7 +56,10 @@ mod tests {
     use crate::record::ObjectKey;
 
     fn subject(name: &str) -> SubjectKey {
-        SubjectKey { object: ObjectKey::new("ns", "Pod", name).unwrap(), uid: Arc::from("u") }
+        SubjectKey {
+            object: ObjectKey::new("ns", "Pod", name).unwrap(),
+            uid: Arc::from("u"),
+        }
     }
 
     #[test]

@@ -63,7 +63,14 @@ impl<Job: Send + 'static, Done: Send + 'static> Workers<Job, Done> {
                 })?;
         }
         let max_given = u64::try_from(n_workers.get() * JOBS_PER_WORKER).unwrap_or(u64::MAX);
-        Ok(Self { jobs, done, early: BTreeMap::new(), n_given: 0, n_returned: 0, max_given })
+        Ok(Self {
+            jobs,
+            done,
+            early: BTreeMap::new(),
+            n_given: 0,
+            n_returned: 0,
+            max_given,
+        })
     }
 
     /// Whether another job should be given now.
@@ -101,7 +108,9 @@ impl<Job: Send + 'static, Done: Send + 'static> Workers<Job, Done> {
 
 impl<Job, Done> fmt::Debug for Workers<Job, Done> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Workers").field("n_given", &self.n_given).finish_non_exhaustive()
+        f.debug_struct("Workers")
+            .field("n_given", &self.n_given)
+            .finish_non_exhaustive()
     }
 }
 

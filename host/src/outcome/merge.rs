@@ -61,7 +61,10 @@ pub(super) fn merge(held: &mut Held, new: Outcome, subject: &Subject) -> Delta {
     for finding in new.findings {
         put(held, finding);
     }
-    let held_active: Vec<_> = before.iter().filter(|it| it.status == Status::Active).collect();
+    let held_active: Vec<_> = before
+        .iter()
+        .filter(|it| it.status == Status::Active)
+        .collect();
 
     // The classifier saw all that the finding rests on, and says it no more.
     held.outcome.findings.retain(|it| {
@@ -75,9 +78,16 @@ pub(super) fn merge(held: &mut Held, new: Outcome, subject: &Subject) -> Delta {
     });
     clear(held);
     forget_cleared(held);
-    held.outcome.findings.sort_by(|a, b| a.identity.cmp(&b.identity));
+    held.outcome
+        .findings
+        .sort_by(|a, b| a.identity.cmp(&b.identity));
 
-    for it in held.outcome.findings.iter().filter(|it| it.status == Status::Active) {
+    for it in held
+        .outcome
+        .findings
+        .iter()
+        .filter(|it| it.status == Status::Active)
+    {
         match held_active.iter().find(|was| was.identity == it.identity) {
             None => delta.raised.push(it.clone()),
             Some(was) if !was.says_the_same(it) => delta.changed.push(it.clone()),
@@ -86,14 +96,21 @@ pub(super) fn merge(held: &mut Held, new: Outcome, subject: &Subject) -> Delta {
     }
     for was in held_active {
         let holds = |it: &&Finding| it.identity == was.identity && it.status == Status::Active;
-        let told = delta.cleared.iter().any(|(it, _)| it.identity == was.identity);
+        let told = delta
+            .cleared
+            .iter()
+            .any(|(it, _)| it.identity == was.identity);
         if !told && held.outcome.findings.iter().find(holds).is_none() {
             delta.cleared.push((was.clone(), EndReason::Cleared));
         }
     }
 
     let known = std::mem::replace(&mut held.outcome.additional_reasons, new.additional_reasons);
-    let told = held.outcome.additional_reasons.iter().filter(|it| !known.contains(it));
+    let told = held
+        .outcome
+        .additional_reasons
+        .iter()
+        .filter(|it| !known.contains(it));
     delta.additional_reasons = told.cloned().collect();
 
     merge_verdict(held, new.verdict, subject, &mut delta);
@@ -105,13 +122,20 @@ pub(super) fn merge(held: &mut Held, new: Outcome, subject: &Subject) -> Delta {
 /// was last seen.
 fn refresh(held: &mut Held, subject: &Subject) {
     let ended = held.cleared_for.iter_mut().flat_map(|it| &mut it.evidence);
-    let findings = held.outcome.findings.iter_mut().flat_map(|it| &mut it.evidence);
+    let findings = held
+        .outcome
+        .findings
+        .iter_mut()
+        .flat_map(|it| &mut it.evidence);
     for it in findings.chain(ended) {
-        let record = subject.live.iter().find(|record| {
-            record.name() == &*it.event.name && record.uid() == &*it.event.uid
-        });
+        let record = subject
+            .live
+            .iter()
+            .find(|record| record.name() == &*it.event.name && record.uid() == &*it.event.uid);
         it.live = record.is_some();
-        it.last_seen = it.last_seen.max(record.map_or(0, crate::record::Record::last_seen));
+        it.last_seen = it
+            .last_seen
+            .max(record.map_or(0, crate::record::Record::last_seen));
     }
 }
 
@@ -146,7 +170,8 @@ fn put(held: &mut Held, mut new: Finding) {
     if standing.status == Status::Cleared {
         remember(held, &standing.identity, ended.evidence);
     } else {
-        held.cleared_for.retain(|it| it.cleared != standing.identity);
+        held.cleared_for
+            .retain(|it| it.cleared != standing.identity);
     }
 }
 
@@ -156,8 +181,9 @@ fn clear(held: &mut Held) {
         .into_iter()
         .partition(|it| it.status == Status::Cleared);
     for it in active {
-        let by = cleared.iter().find(|by| matches(&by.identity, &it.identity)
-            && it.last_seen() <= by.last_seen());
+        let by = cleared
+            .iter()
+            .find(|by| matches(&by.identity, &it.identity) && it.last_seen() <= by.last_seen());
         match by {
             Some(by) => remember(held, &by.identity, it.evidence),
             None => held.outcome.findings.push(it),
@@ -174,12 +200,19 @@ fn matches(cleared: &Identity, active: &Identity) -> bool {
 }
 
 fn remember(held: &mut Held, cleared: &Identity, evidence: Vec<Evidence>) {
-    match held.cleared_for.iter_mut().find(|it| it.cleared == *cleared) {
+    match held
+        .cleared_for
+        .iter_mut()
+        .find(|it| it.cleared == *cleared)
+    {
         Some(known) => {
             let all = known.evidence.drain(..).chain(evidence).collect();
             known.evidence = newest_evidence(all);
         }
-        None => held.cleared_for.push(Ended { cleared: cleared.clone(), evidence }),
+        None => held.cleared_for.push(Ended {
+            cleared: cleared.clone(),
+            evidence,
+        }),
     }
 }
 
@@ -191,11 +224,15 @@ fn forget_cleared(held: &mut Held) {
     held.outcome.findings.retain(|it| {
         it.status == Status::Active
             || it.evidence.iter().any(is_live)
-            || ended.iter().any(|e| e.cleared == it.identity && e.evidence.iter().any(is_live))
+            || ended
+                .iter()
+                .any(|e| e.cleared == it.identity && e.evidence.iter().any(is_live))
     });
     let findings = &held.outcome.findings;
     held.cleared_for.retain(|it| {
-        findings.iter().any(|f| f.identity == it.cleared && f.status == Status::Cleared)
+        findings
+            .iter()
+            .any(|f| f.identity == it.cleared && f.status == Status::Cleared)
     });
 }
 
@@ -210,7 +247,11 @@ fn merge_verdict(held: &mut Held, new: Option<Verdict>, subject: &Subject, delta
     } else if let (Some(verdict), Some(failure)) = (&held.outcome.verdict, &subject.failure) {
         let of_this = *verdict.failure_code == *failure.code && verdict.failure_at == failure.at;
         let rests_on = verdict.finding.as_ref();
-        let finding = held.outcome.findings.iter().find(|it| Some(&it.identity) == rests_on);
+        let finding = held
+            .outcome
+            .findings
+            .iter()
+            .find(|it| Some(&it.identity) == rests_on);
         let retained = finding.is_some_and(|it| !it.evidence.iter().all(|it| it.live));
         if !(of_this && retained) {
             held.outcome.verdict = None;
@@ -220,9 +261,15 @@ fn merge_verdict(held: &mut Held, new: Option<Verdict>, subject: &Subject, delta
 
 /// Takes note that an Event's record is gone.
 pub(super) fn event_gone(held: &mut Held, event: &EventRef) {
-    held.outcome.additional_reasons.retain(|it| it.event != *event);
+    held.outcome
+        .additional_reasons
+        .retain(|it| it.event != *event);
     let ended = held.cleared_for.iter_mut().flat_map(|it| &mut it.evidence);
-    let findings = held.outcome.findings.iter_mut().flat_map(|it| &mut it.evidence);
+    let findings = held
+        .outcome
+        .findings
+        .iter_mut()
+        .flat_map(|it| &mut it.evidence);
     for it in findings.chain(ended).filter(|it| it.event == *event) {
         it.live = false;
     }
@@ -238,6 +285,8 @@ pub(super) fn fold(held: &mut Held, folded: Held) {
     held.cleared_for.extend(folded.cleared_for);
     clear(held);
     forget_cleared(held);
-    held.outcome.additional_reasons.extend(folded.outcome.additional_reasons);
+    held.outcome
+        .additional_reasons
+        .extend(folded.outcome.additional_reasons);
     held.outcome.verdict = held.outcome.verdict.take().or(folded.outcome.verdict);
 }

@@ -314,7 +314,10 @@ impl<'de, T: Value<'de>> Visitor<'de> for LenientVisitor<T> {
     }
 
     fn visit_unit<E: de::Error>(self) -> Result<Self::Value, E> {
-        Ok(Lenient { value: T::default(), malformed: false })
+        Ok(Lenient {
+            value: T::default(),
+            malformed: false,
+        })
     }
 
     fn visit_borrowed_str<E: de::Error>(self, it: &'de str) -> Result<Self::Value, E> {
@@ -352,7 +355,10 @@ impl<'de, T: Value<'de>> Visitor<'de> for LenientVisitor<T> {
 }
 
 fn lenient<T: Default>(value: Option<T>) -> Lenient<T> {
-    Lenient { malformed: value.is_none(), value: value.unwrap_or_default() }
+    Lenient {
+        malformed: value.is_none(),
+        value: value.unwrap_or_default(),
+    }
 }
 
 impl<'de> Deserialize<'de> for Text<'de> {

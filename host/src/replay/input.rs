@@ -40,7 +40,11 @@ pub struct Problem {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}, column {}: {}", self.line, self.column, self.what)
+        write!(
+            f,
+            "line {}, column {}: {}",
+            self.line, self.column, self.what
+        )
     }
 }
 
@@ -54,8 +58,16 @@ pub trait Reader {
 
 /// Reads all of an input.
 pub fn read(input: &[u8], reader: &mut impl Reader) {
-    let start = if input.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
-    let mut source = Source { input, reader, n_found: 0 };
+    let start = if input.starts_with(b"\xef\xbb\xbf") {
+        3
+    } else {
+        0
+    };
+    let mut source = Source {
+        input,
+        reader,
+        n_found: 0,
+    };
     if first_line_is_whole(&input[start..]) {
         source.lines(start);
         return;
@@ -83,7 +95,10 @@ fn is_blank(bytes: &[u8]) -> bool {
 
 /// Whether the first line is a JSON value of its own, or can be the start of none.
 fn first_line_is_whole(input: &[u8]) -> bool {
-    let line = input.split(|it| *it == b'\n').find(|it| !is_blank(it)).unwrap_or_default();
+    let line = input
+        .split(|it| *it == b'\n')
+        .find(|it| !is_blank(it))
+        .unwrap_or_default();
     match serde_json::from_slice::<IgnoredAny>(line) {
         Ok(_) => true,
         Err(err) => !err.is_eof(),
@@ -133,7 +148,9 @@ impl<'a, R: Reader> Source<'a, '_, R> {
                         return Err((failed_at, err));
                     }
                     self.problem(failed_at, &err);
-                    let Some(next) = next_document(self.input, failed_at) else { break };
+                    let Some(next) = next_document(self.input, failed_at) else {
+                        break;
+                    };
                     at = next;
                 }
             }
@@ -152,10 +169,15 @@ impl<'a, R: Reader> Source<'a, '_, R> {
 
     fn problem(&mut self, at: usize, what: &dyn fmt::Display) {
         let before = &self.input[..at.min(self.input.len())];
-        let line_start = before.iter().rposition(|it| *it == b'\n').map_or(0, |it| it + 1);
+        let line_start = before
+            .iter()
+            .rposition(|it| *it == b'\n')
+            .map_or(0, |it| it + 1);
         // serde_json names the place too, but within what it was given.
         let what = what.to_string();
-        let what = what.rsplit_once(" at line ").map_or(&*what, |(what, _)| what);
+        let what = what
+            .rsplit_once(" at line ")
+            .map_or(&*what, |(what, _)| what);
         self.reader.problem(Problem {
             line: before.iter().filter(|it| **it == b'\n').count() + 1,
             column: before.len() - line_start + 1,
@@ -173,12 +195,20 @@ impl<'a, R: Reader> Source<'a, '_, R> {
         }
     }
 
-    fn event(&mut self, at: usize, event: WireEvent<'a>, make: impl FnOnce(WireEvent<'a>) -> Item<'a>) {
+    fn event(
+        &mut self,
+        at: usize,
+        event: WireEvent<'a>,
+        make: impl FnOnce(WireEvent<'a>) -> Item<'a>,
+    ) {
         if event.kind.is_empty() || &*event.kind == "Event" {
             self.n_found += 1;
             self.reader.item(make(event));
         } else {
-            self.problem(at, &format_args!("a {}, not an Event", Visible(cut(&event.kind, 64))));
+            self.problem(
+                at,
+                &format_args!("a {}, not an Event", Visible(cut(&event.kind, 64))),
+            );
         }
     }
 }
@@ -231,7 +261,10 @@ impl<'a, R: Reader> Visitor<'a> for DocumentVisitor<'_, 'a, '_, R> {
                 }
             },
             (false, None) if event.kind.is_empty() && event.metadata.name.is_empty() => {
-                self.source.problem(self.at, &"neither an Event, a list of Events nor a watch frame");
+                self.source.problem(
+                    self.at,
+                    &"neither an Event, a list of Events nor a watch frame",
+                );
             }
             (false, None) => self.source.event(self.at, event, Item::Put),
         }
@@ -281,7 +314,9 @@ fn column_offset(err: &serde_json::Error) -> usize {
 
 /// The offset of a line and column, both from 1.
 fn offset(text: &[u8], line: usize, column: usize) -> usize {
-    let before = text.split_inclusive(|it| *it == b'\n').take(line.saturating_sub(1));
+    let before = text
+        .split_inclusive(|it| *it == b'\n')
+        .take(line.saturating_sub(1));
     before.map(<[u8]>::len).sum::<usize>() + column.saturating_sub(1)
 }
 

@@ -13,8 +13,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{
     outcome::{
-        self, Blame, Change, EndReason, Held, Provenance, Retry, Severity, Status,
-        merge::Delta,
+        self, Blame, Change, EndReason, Held, Provenance, Retry, Severity, Status, merge::Delta,
     },
     record::{EventRef, UnixMs},
     subject::SubjectKey,
@@ -28,7 +27,9 @@ pub struct Time(#[schemars(with = "String", extend("format" = "date-time"))] Uni
 
 impl std::fmt::Display for Time {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let time = i64::try_from(self.0).ok().and_then(|it| Timestamp::from_millisecond(it).ok());
+        let time = i64::try_from(self.0)
+            .ok()
+            .and_then(|it| Timestamp::from_millisecond(it).ok());
         time.unwrap_or(Timestamp::UNIX_EPOCH).fmt(f)
     }
 }
@@ -196,12 +197,19 @@ impl<'a> Element<'a> {
             classifier: Classifier::new(&held.classifier),
             outcome: held.ever_classified.then(|| Outcome {
                 findings: outcome.findings.iter().map(Finding::new).collect(),
-                additional_reasons: outcome.additional_reasons.iter().map(AdditionalReason::new).collect(),
+                additional_reasons: outcome
+                    .additional_reasons
+                    .iter()
+                    .map(AdditionalReason::new)
+                    .collect(),
                 verdict: outcome.verdict.as_ref().map(Verdict::new),
                 attributes: Attributes(&outcome.attributes),
                 stale: held.error.is_some(),
             }),
-            error: held.error.as_ref().map(|it| Error { reason: it.reason.as_str(), message: &it.message }),
+            error: held.error.as_ref().map(|it| Error {
+                reason: it.reason.as_str(),
+                message: &it.message,
+            }),
         }
     }
 }
@@ -262,12 +270,19 @@ impl<'a> AdditionalReason<'a> {
 impl<'a> Verdict<'a> {
     fn new(it: &'a outcome::Verdict) -> Self {
         Self {
-            failure: Failure { code: &it.failure_code, at: Time(it.failure_at) },
+            failure: Failure {
+                code: &it.failure_code,
+                at: Time(it.failure_at),
+            },
             code: &it.code,
             message: &it.message,
             blame: it.blame,
             retry: it.retry,
-            avoid: it.avoid.iter().map(|(key, value)| Place { key, value }).collect(),
+            avoid: it
+                .avoid
+                .iter()
+                .map(|(key, value)| Place { key, value })
+                .collect(),
             finding: it.finding.as_ref().map(Identity::new),
             attributes: Attributes(&it.attributes),
         }
@@ -276,13 +291,21 @@ impl<'a> Verdict<'a> {
 
 impl<'a> Identity<'a> {
     fn new(it: &'a outcome::Identity) -> Self {
-        Self { category: &it.category, code: &it.code, key: &it.key }
+        Self {
+            category: &it.category,
+            code: &it.code,
+            key: &it.key,
+        }
     }
 }
 
 impl<'a> Event<'a> {
     fn new(it: &'a EventRef) -> Self {
-        Self { namespace: &it.namespace, name: &it.name, uid: &it.uid }
+        Self {
+            namespace: &it.namespace,
+            name: &it.name,
+            uid: &it.uid,
+        }
     }
 }
 
@@ -329,10 +352,27 @@ impl<'a> ChangeRecord<'a> {
     /// The change as a reader gets it.
     #[must_use]
     pub fn new(epoch: u64, seq: u64, initial: bool, change: &'a Change) -> Self {
-        let Change { subject, api_version, classifier, delta } = change;
-        let Delta { raised, changed, cleared, additional_reasons, verdict } = delta;
-        let ids = Ids { subject, classifier: &classifier.name };
-        let held = |it: &'a outcome::Finding| Entry { id: ids.finding(it, "active"), entry: Finding::new(it) };
+        let Change {
+            subject,
+            api_version,
+            classifier,
+            delta,
+        } = change;
+        let Delta {
+            raised,
+            changed,
+            cleared,
+            additional_reasons,
+            verdict,
+        } = delta;
+        let ids = Ids {
+            subject,
+            classifier: &classifier.name,
+        };
+        let held = |it: &'a outcome::Finding| Entry {
+            id: ids.finding(it, "active"),
+            entry: Finding::new(it),
+        };
         Self {
             epoch,
             seq,
@@ -345,14 +385,23 @@ impl<'a> ChangeRecord<'a> {
                 .iter()
                 .map(|(it, reason)| Entry {
                     id: ids.finding(it, "cleared"),
-                    entry: Cleared { finding: Finding::new(it), reason: *reason },
+                    entry: Cleared {
+                        finding: Finding::new(it),
+                        reason: *reason,
+                    },
                 })
                 .collect(),
             additional_reasons: additional_reasons
                 .iter()
-                .map(|it| Entry { id: ids.additional_reason(it), entry: AdditionalReason::new(it) })
+                .map(|it| Entry {
+                    id: ids.additional_reason(it),
+                    entry: AdditionalReason::new(it),
+                })
                 .collect(),
-            verdict: verdict.as_ref().map(|it| Entry { id: ids.verdict(it), entry: Verdict::new(it) }),
+            verdict: verdict.as_ref().map(|it| Entry {
+                id: ids.verdict(it),
+                entry: Verdict::new(it),
+            }),
         }
     }
 }
@@ -366,14 +415,22 @@ struct Ids<'a> {
 
 impl Ids<'_> {
     fn finding(&self, it: &outcome::Finding, state: &str) -> String {
-        let outcome::Identity { category, code, key } = &it.identity;
+        let outcome::Identity {
+            category,
+            code,
+            key,
+        } = &it.identity;
         let (severity, blame) = (it.severity.as_str(), it.blame.as_str());
         let said = [category, code, key, state, severity, blame, &it.message];
         self.hash("finding", &said, &it.attributes)
     }
 
     fn additional_reason(&self, it: &outcome::AdditionalReason) -> String {
-        let EventRef { namespace, name, uid } = &it.event;
+        let EventRef {
+            namespace,
+            name,
+            uid,
+        } = &it.event;
         let said = [namespace, name, uid, &*it.text, &it.at.to_string()];
         self.hash("additional-reason", &said, &it.attributes)
     }
@@ -394,14 +451,25 @@ impl Ids<'_> {
     /// lists of parts are the same bytes.
     fn hash(&self, what: &str, said: &[&str], attributes: &outcome::Attributes) -> String {
         let object = &self.subject.object;
-        let whom = [object.namespace(), object.kind(), object.name(), &*self.subject.uid];
+        let whom = [
+            object.namespace(),
+            object.kind(),
+            object.name(),
+            &*self.subject.uid,
+        ];
         let mut hash = Sha256::new();
         let mut add = |part: &str| {
             hash.update(u64::try_from(part.len()).unwrap_or(u64::MAX).to_le_bytes());
             hash.update(part);
         };
-        whom.into_iter().chain([self.classifier, what]).chain(said.iter().copied()).for_each(&mut add);
-        attributes.iter().flat_map(|(key, value)| [key, value]).for_each(add);
+        whom.into_iter()
+            .chain([self.classifier, what])
+            .chain(said.iter().copied())
+            .for_each(&mut add);
+        attributes
+            .iter()
+            .flat_map(|(key, value)| [key, value])
+            .for_each(add);
         hex(hash.finalize().get(..16).unwrap_or_default())
     }
 }
@@ -426,7 +494,11 @@ pub struct Writer<W> {
 impl<W: Write> Writer<W> {
     /// Nothing is written yet.
     pub fn new(to: W, framing: Framing) -> Self {
-        Self { to, framing, n_written: 0 }
+        Self {
+            to,
+            framing,
+            n_written: 0,
+        }
     }
 
     /// Writes a value.

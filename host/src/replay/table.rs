@@ -42,16 +42,37 @@ pub enum Style {
 pub fn write(to: &mut dyn Write, held: &[(SubjectKey, Held)], style: Style) -> io::Result<()> {
     let mut findings: Vec<_> = held
         .iter()
-        .flat_map(|(subject, held)| held.outcome.findings.iter().map(move |it| (subject, held, it)))
+        .flat_map(|(subject, held)| {
+            held.outcome
+                .findings
+                .iter()
+                .map(move |it| (subject, held, it))
+        })
         .collect();
     findings.sort_by_key(|(subject, _, it)| {
-        (it.status, Reverse(it.severity), Reverse(it.last_seen()), *subject, it.identity.clone())
+        (
+            it.status,
+            Reverse(it.severity),
+            Reverse(it.last_seen()),
+            *subject,
+            it.identity.clone(),
+        )
     });
 
     if findings.is_empty() {
         writeln!(to, "No findings.")?;
     } else {
-        let mut table = table(style, ["SEVERITY", "LAST SEEN", "OBJECT", "FINDING", "BLAME", "WHAT"]);
+        let mut table = table(
+            style,
+            [
+                "SEVERITY",
+                "LAST SEEN",
+                "OBJECT",
+                "FINDING",
+                "BLAME",
+                "WHAT",
+            ],
+        );
         for (subject, _, it) in &findings {
             table.add_row(vec![
                 severity(it),
@@ -62,11 +83,13 @@ pub fn write(to: &mut dyn Write, held: &[(SubjectKey, Held)], style: Style) -> i
                 Cell::new(Visible(&it.message)),
             ]);
         }
-        writeln!(to, "{table}")?;
+        writeln!(to, "{}", table.trim_fmt())?;
     }
 
-    let failed: Vec<_> =
-        held.iter().filter_map(|(subject, held)| Some((subject, held, held.error.as_ref()?))).collect();
+    let failed: Vec<_> = held
+        .iter()
+        .filter_map(|(subject, held)| Some((subject, held, held.error.as_ref()?)))
+        .collect();
     if !failed.is_empty() {
         let mut table = table(style, ["NOT CLASSIFIED", "BY", "WHY", "WHAT HAPPENED"]);
         for (subject, held, error) in failed {
@@ -77,7 +100,7 @@ pub fn write(to: &mut dyn Write, held: &[(SubjectKey, Held)], style: Style) -> i
                 Cell::new(&error.message),
             ]);
         }
-        writeln!(to, "\n{table}")?;
+        writeln!(to, "\n{}", table.trim_fmt())?;
     }
     write_history(to, held, style)
 }
@@ -87,7 +110,11 @@ fn write_history(to: &mut dyn Write, held: &[(SubjectKey, Held)], style: Style) 
     let mut objects = BTreeMap::<&SubjectKey, (Option<Severity>, Vec<&AdditionalReason>)>::new();
     for (subject, held) in held {
         let (worst, lines) = objects.entry(subject).or_default();
-        let active = held.outcome.findings.iter().filter(|it| it.status == Status::Active);
+        let active = held
+            .outcome
+            .findings
+            .iter()
+            .filter(|it| it.status == Status::Active);
         *worst = (*worst).max(active.map(|it| it.severity).max());
         lines.extend(&held.outcome.additional_reasons);
     }
@@ -113,9 +140,17 @@ fn write_history(to: &mut dyn Write, held: &[(SubjectKey, Held)], style: Style) 
                 count => format!(" (x{})", Visible(count)),
             };
             table.add_row(vec![
-                Cell::new(if idx == 0 { shown(&subject.object) } else { String::new() }),
+                Cell::new(if idx == 0 {
+                    shown(&subject.object)
+                } else {
+                    String::new()
+                }),
                 Cell::new(minute(it.at)),
-                if warns { Cell::new("Warning").fg(Color::Yellow) } else { Cell::new(Visible(attribute("type"))) },
+                if warns {
+                    Cell::new("Warning").fg(Color::Yellow)
+                } else {
+                    Cell::new(Visible(attribute("type")))
+                },
                 Cell::new(Visible(attribute("reason"))),
                 Cell::new(Visible(attribute("component"))),
                 Cell::new(format!("{}{times}", Visible(&it.text))),
@@ -123,7 +158,7 @@ fn write_history(to: &mut dyn Write, held: &[(SubjectKey, Held)], style: Style) 
         }
     }
     if 0 < n_lines {
-        writeln!(to, "\n{table}")?;
+        writeln!(to, "\n{}", table.trim_fmt())?;
     }
     if 0 < n_left_out {
         writeln!(
@@ -144,7 +179,11 @@ pub fn write_change(to: &mut dyn Write, change: &Change) -> io::Result<()> {
     let mut line = |sign: &str, what: &str, it: &Finding, why: &str| {
         let severity = it.severity.as_str();
         let code = code(it);
-        writeln!(to, "{sign} {what:<8} {severity:<8} {code}  {object}  {}{why}", Visible(&it.message))
+        writeln!(
+            to,
+            "{sign} {what:<8} {severity:<8} {code}  {object}  {}{why}",
+            Visible(&it.message)
+        )
     };
     for it in &change.delta.raised {
         line("+", "raised", it, "")?;
@@ -166,7 +205,10 @@ pub fn write_change(to: &mut dyn Write, change: &Change) -> io::Result<()> {
         writeln!(
             to,
             "= verdict  {}  {object}  {}, retry {}: {}",
-            Visible(&it.code), it.blame.as_str(), it.retry.as_str(), Visible(&it.message)
+            Visible(&it.code),
+            it.blame.as_str(),
+            it.retry.as_str(),
+            Visible(&it.message)
         )?;
     }
     Ok(())
@@ -174,13 +216,19 @@ pub fn write_change(to: &mut dyn Write, change: &Change) -> io::Result<()> {
 
 fn table<const N: usize>(style: Style, header: [&str; N]) -> Table {
     let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_header(
-        header.map(|it| Cell::new(it).add_attribute(Attribute::Bold)),
-    );
+    table
+        .load_style(presets::NOTHING)
+        .set_header(header.map(|it| Cell::new(it).add_attribute(Attribute::Bold)));
     match style {
-        Style::Terminal => table.set_content_arrangement(ContentArrangement::Dynamic).enforce_styling(),
-        Style::Colourless => table.set_content_arrangement(ContentArrangement::Dynamic).force_no_tty(),
-        Style::Plain => table.set_content_arrangement(ContentArrangement::Disabled).force_no_tty(),
+        Style::Terminal => table
+            .set_content_arrangement(ContentArrangement::Dynamic)
+            .enforce_styling(),
+        Style::Colourless => table
+            .set_content_arrangement(ContentArrangement::Dynamic)
+            .force_no_tty(),
+        Style::Plain => table
+            .set_content_arrangement(ContentArrangement::Disabled)
+            .force_no_tty(),
     };
     table
 }
@@ -198,7 +246,11 @@ fn severity(it: &Finding) -> Cell {
 }
 
 fn code(it: &Finding) -> String {
-    let code = if it.identity.code.is_empty() { &it.identity.category } else { &it.identity.code };
+    let code = if it.identity.code.is_empty() {
+        &it.identity.category
+    } else {
+        &it.identity.code
+    };
     Visible(code).to_string()
 }
 

@@ -38,7 +38,10 @@ pub struct LoadFailure {
 impl LoadFailure {
     /// A failure with this code and message.
     pub fn new(reason: Reason, message: impl Into<String>) -> Self {
-        Self { reason, message: message.into() }
+        Self {
+            reason,
+            message: message.into(),
+        }
     }
 }
 
@@ -55,7 +58,9 @@ pub struct Guest {
 
 impl std::fmt::Debug for Guest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Guest").field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("Guest")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
     }
 }
 
@@ -91,19 +96,33 @@ impl Sandbox {
         let wit = check_exports(&names.exports)?;
         check_imports(&names.imports)?;
 
-        let compiled = Component::new(&self.engine, bytes)
-            .map_err(|err| LoadFailure::new(Reason::CompileFailed, one_line(&format!("{err:#}"))))?;
+        let compiled = Component::new(&self.engine, bytes).map_err(|err| {
+            LoadFailure::new(Reason::CompileFailed, one_line(&format!("{err:#}")))
+        })?;
         let pre = self.linker.instantiate_pre(&compiled).map_err(|err| {
-            let message = format!("{}; a classifier may import nothing but `log`", one_line(&format!("{err:#}")));
+            let message = format!(
+                "{}; a classifier may import nothing but `log`",
+                one_line(&format!("{err:#}"))
+            );
             LoadFailure::new(Reason::ForbiddenImport, message)
         })?;
-        let pre = bindings::PluginPre::new(pre)
-            .map_err(|err| LoadFailure::new(Reason::AbiUnsupported, one_line(&format!("{err:#}"))))?;
+        let pre = bindings::PluginPre::new(pre).map_err(|err| {
+            LoadFailure::new(Reason::AbiUnsupported, one_line(&format!("{err:#}")))
+        })?;
 
         let unnamed: Arc<str> = "(not yet described)".into();
         let instance = |name| Instance::new(&pre, name, &self.limits, limits.fuel_per_load);
-        let first = instance(&unnamed).map_err(|it| {
-            LoadFailure::new(Reason::InstantiateFailed, it.to_string())
+        let first = instance(&unnamed).map_err(|it| match it.reason {
+            // No trap, and no limit: its types are not those of the contract.
+            Reason::BadOutput if self.can_start(&pre) => LoadFailure::new(
+                Reason::AbiUnsupported,
+                format!(
+                    "its functions have other types than {WIT_PACKAGE} ({}); build it with the \
+                     portent-sdk of this host's release",
+                    it.message
+                ),
+            ),
+            _ => LoadFailure::new(Reason::InstantiateFailed, it.to_string()),
         })?;
         let described = first
             .describe()
@@ -115,7 +134,9 @@ impl Sandbox {
         let checked = instance(&name).and_then(|it| it.check_settings(settings));
         match checked {
             Ok(Ok(())) => {}
-            Ok(Err(wrong)) => return Err(LoadFailure::new(Reason::SettingsInvalid, one_line(&wrong))),
+            Ok(Err(wrong)) => {
+                return Err(LoadFailure::new(Reason::SettingsInvalid, one_line(&wrong)));
+            }
             Err(it) => return Err(LoadFailure::new(Reason::SettingsInvalid, it.to_string())),
         }
         let guest = Guest {
@@ -132,6 +153,15 @@ impl Sandbox {
     }
 }
 
+impl Sandbox {
+    /// Whether an instance can be made, apart from the types of its exports,
+    /// which are looked at afterwards.
+    fn can_start(&self, pre: &bindings::PluginPre<State>) -> bool {
+        let mut store = Instance::store(pre, &"".into(), &self.limits, self.limits.fuel_per_load);
+        pre.instance_pre().instantiate(&mut store).is_ok()
+    }
+}
+
 /// What a component imports and exports, by name.
 struct Names {
     imports: Vec<String>,
@@ -142,8 +172,11 @@ struct Names {
 fn inspect(bytes: &[u8], limits: &Limits) -> Result<Names, LoadFailure> {
     let not_a_component = |message: &str| LoadFailure::new(Reason::NotAComponent, message);
     if limits.component_bytes < bytes.len() {
-        let message =
-            format!("{} bytes, the limit component-bytes is {}", bytes.len(), limits.component_bytes);
+        let message = format!(
+            "{} bytes, the limit component-bytes is {}",
+            bytes.len(),
+            limits.component_bytes
+        );
         return Err(LoadFailure::new(Reason::TooLarge, message));
     }
     if bytes.is_empty() {
@@ -158,13 +191,23 @@ fn inspect(bytes: &[u8], limits: &Limits) -> Result<Names, LoadFailure> {
     if !bytes.starts_with(b"\0asm") {
         return Err(not_a_component("the file is not WebAssembly"));
     }
-    let mut names = Names { imports: Vec::new(), exports: Vec::new() };
+    let mut names = Names {
+        imports: Vec::new(),
+        exports: Vec::new(),
+    };
     let mut depth = 0_usize;
     for payload in Parser::new(0).parse_all(bytes) {
-        let payload = payload
-            .map_err(|err| not_a_component(&format!("cut off or damaged: {}", one_line(&err.to_string()))))?;
+        let payload = payload.map_err(|err| {
+            not_a_component(&format!(
+                "cut off or damaged: {}",
+                one_line(&err.to_string())
+            ))
+        })?;
         match payload {
-            Payload::Version { encoding: Encoding::Module, .. } if depth == 0 => {
+            Payload::Version {
+                encoding: Encoding::Module,
+                ..
+            } if depth == 0 => {
                 return Err(not_a_component(
                     "a core module, not a component; wrap it first: portent plugin componentize FILE -o OUT",
                 ));
@@ -172,11 +215,15 @@ fn inspect(bytes: &[u8], limits: &Limits) -> Result<Names, LoadFailure> {
             Payload::ModuleSection { .. } | Payload::ComponentSection { .. } => depth += 1,
             Payload::End(_) => depth = depth.saturating_sub(1),
             Payload::ComponentImportSection(section) if depth == 0 => {
-                let read = section.into_iter().map(|it| it.map(|it| it.name.name.to_owned()));
+                let read = section
+                    .into_iter()
+                    .map(|it| it.map(|it| it.name.name.to_owned()));
                 names.imports.extend(read.flatten());
             }
             Payload::ComponentExportSection(section) if depth == 0 => {
-                let read = section.into_iter().map(|it| it.map(|it| it.name.name.to_owned()));
+                let read = section
+                    .into_iter()
+                    .map(|it| it.map(|it| it.name.name.to_owned()));
                 names.exports.extend(read.flatten());
             }
             _ => {}
@@ -196,7 +243,9 @@ fn check_exports(exports: &[String]) -> Result<String, LoadFailure> {
     let mut wit = None;
     for wanted in ["descriptor", "classifier"] {
         let version = exports.iter().find_map(|it| {
-            it.strip_prefix(PACKAGE)?.strip_prefix(wanted)?.strip_prefix('@')
+            it.strip_prefix(PACKAGE)?
+                .strip_prefix(wanted)?
+                .strip_prefix('@')
         });
         match version {
             Some(version) if version.starts_with(TRACK) => {
@@ -210,7 +259,11 @@ fn check_exports(exports: &[String]) -> Result<String, LoadFailure> {
                 )));
             }
             None => {
-                let found = if exports.is_empty() { "nothing".to_owned() } else { exports.join(", ") };
+                let found = if exports.is_empty() {
+                    "nothing".to_owned()
+                } else {
+                    exports.join(", ")
+                };
                 return Err(unsupported(format!(
                     "no classifier: it does not export {PACKAGE}{wanted}@0.1.0; it exports {}",
                     one_line(&found)
@@ -226,7 +279,11 @@ fn check_imports(imports: &[String]) -> Result<(), LoadFailure> {
         let interface = it.strip_prefix(PACKAGE).and_then(|it| it.split_once('@'));
         matches!(interface, Some(("log" | "types", version)) if version.starts_with(TRACK))
     };
-    let forbidden: Vec<_> = imports.iter().filter(|it| !allowed(it)).map(String::as_str).collect();
+    let forbidden: Vec<_> = imports
+        .iter()
+        .filter(|it| !allowed(it))
+        .map(String::as_str)
+        .collect();
     if forbidden.is_empty() {
         return Ok(());
     }
@@ -240,7 +297,10 @@ fn check_imports(imports: &[String]) -> Result<(), LoadFailure> {
     };
     Err(LoadFailure::new(
         Reason::ForbiddenImport,
-        format!("imports {}; a classifier may import nothing but `log`{remedy}", one_line(&forbidden.join(", "))),
+        format!(
+            "imports {}; a classifier may import nothing but `log`{remedy}",
+            one_line(&forbidden.join(", "))
+        ),
     ))
 }
 
@@ -248,14 +308,24 @@ fn check_imports(imports: &[String]) -> Result<(), LoadFailure> {
 /// against the contract.
 fn try_out(guest: &Guest) -> Result<(), LoadFailure> {
     let failed = |message: String| {
-        LoadFailure::new(Reason::SelfTestFailed, format!("on a made-up event, {message}"))
+        LoadFailure::new(
+            Reason::SelfTestFailed,
+            format!("on a made-up event, {message}"),
+        )
     };
-    let interest = guest.description.interests.first().cloned().unwrap_or_default();
+    let interest = guest
+        .description
+        .interests
+        .first()
+        .cloned()
+        .unwrap_or_default();
     let subjects: Vec<_> = ["self-test-0", "self-test-1"]
         .iter()
         .filter_map(|name| made_up(name, &interest))
         .collect();
-    let outcomes = guest.classify(&subjects).map_err(|it| failed(it.to_string()))?;
+    let outcomes = guest
+        .classify(&subjects)
+        .map_err(|it| failed(it.to_string()))?;
     for it in outcomes {
         it.map_err(|it| failed(it.to_string()))?;
     }
@@ -267,7 +337,11 @@ fn made_up(name: &str, interest: &Interest) -> Option<Subject> {
     let first = |field: &[String], or: &str| {
         serde_json::Value::from(field.first().map_or(or, String::as_str))
     };
-    let reason = if interest.reasons.is_empty() { &interest.reason_prefixes } else { &interest.reasons };
+    let reason = if interest.reasons.is_empty() {
+        &interest.reason_prefixes
+    } else {
+        &interest.reasons
+    };
     let event = serde_json::json!({
         "metadata": {
             "name": format!("{name}.1"), "namespace": "default", "uid": "self-test",
@@ -285,7 +359,10 @@ fn made_up(name: &str, interest: &Interest) -> Option<Subject> {
     let text = event.to_string();
     let wire: WireEvent<'_> = serde_json::from_str(&text).ok()?;
     let (object, record): (ObjectKey, Record) = Record::pare_down(&wire, Caps::default()).ok()?;
-    let key = SubjectKey { object: object.clone(), uid: record.object_uid().into() };
+    let key = SubjectKey {
+        object: object.clone(),
+        uid: record.object_uid().into(),
+    };
     let store = Store::default();
     store.put(object.clone(), record);
     store.view(&object, |bucket| Subject::of(key, bucket, |_| true))

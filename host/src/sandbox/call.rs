@@ -2,11 +2,17 @@
 
 use std::{sync::Arc, time::Duration};
 
-use wasmtime::{ResourceLimiter, Trap};
+use wasmtime::{
+    ResourceLimiter, Trap,
+    component::{Linker, WasmStr},
+};
 
 use super::{
-    Guest, bindings, lift, limits::Limits, lower,
+    Guest, bindings,
     bindings::{log, types},
+    lift,
+    limits::Limits,
+    lower,
     ticker::TICK,
 };
 use crate::{
@@ -41,16 +47,43 @@ impl State {
     }
 }
 
-impl log::Host for State {
-    fn log(&mut self, level: log::Level, message: String) {
+/// Fuel that a line costs, beside what the guest spends to write it: a line that
+/// is dropped is not even read, but it is not free.
+const FUEL_PER_LOG_LINE: u64 = 32;
+
+/// Gives guests the one function that they may call.
+///
+/// By hand rather than as generated, which copies each line before anyone can
+/// say that it is one too many: a flood of long ones spent more time than fuel.
+pub(super) fn add_log(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+    let mut instance = linker.instance("portent:classifier/log@0.1.0")?;
+    instance.func_wrap(
+        "log",
+        |mut store: wasmtime::StoreContextMut<'_, State>, (level, line): (log::Level, WasmStr)| {
+            let fuel = store.get_fuel()?;
+            store.set_fuel(fuel.checked_sub(FUEL_PER_LOG_LINE).ok_or(Trap::OutOfFuel)?)?;
+            let state = store.data_mut();
+            state.n_log_lines = state.n_log_lines.saturating_add(1);
+            let is_dropped = state.limits.log_lines < state.n_log_lines;
+            // Even where the log is full: it may say why the guest is to trap.
+            if is_dropped && level != log::Level::Error {
+                return Ok(());
+            }
+            let line = line.to_str(&store)?.into_owned();
+            store.data_mut().log(level, &line, is_dropped);
+            Ok(())
+        },
+    )
+}
+
+impl State {
+    fn log(&mut self, level: log::Level, line: &str, is_dropped: bool) {
         let Self { plugin, limits, .. } = self;
-        self.n_log_lines = self.n_log_lines.saturating_add(1);
-        let line = cut(&message, limits.log_line_bytes);
-        // Kept even where the log itself is full: it says why the guest trapped.
+        let line = cut(line, limits.log_line_bytes);
         if level == log::Level::Error && line.starts_with("panicked at ") {
-            self.panic = Some(Visible(line).to_string());
+            self.panic = Some(one_line(line));
         }
-        if limits.log_lines < self.n_log_lines {
+        if is_dropped {
             return;
         }
         let line = Visible(line);
@@ -62,8 +95,6 @@ impl log::Host for State {
         }
     }
 }
-
-impl types::Host for State {}
 
 impl ResourceLimiter for State {
     fn memory_growing(
@@ -111,18 +142,37 @@ impl Instance {
         limits: &Arc<Limits>,
         fuel: u64,
     ) -> Result<Self, CallFailure> {
+        let mut store = Self::store(pre, plugin, limits, fuel);
+        match pre.instantiate(&mut store) {
+            Ok(plugin) => Ok(Self {
+                store,
+                plugin,
+                fuel,
+            }),
+            Err(err) => Err(failure(&err, store.data(), fuel)),
+        }
+    }
+
+    /// What an instance may use, with everything bounded before it is made: a
+    /// start function runs with it.
+    pub(super) fn store(
+        pre: &bindings::PluginPre<State>,
+        plugin: &Arc<str>,
+        limits: &Arc<Limits>,
+        fuel: u64,
+    ) -> wasmtime::Store<State> {
         let mut store = wasmtime::Store::new(pre.engine(), State::new(plugin, limits));
         store.limiter(|state| state);
         store.set_hostcall_fuel(limits.lifted_bytes);
-        // Before the instance is made: a start function runs with it. One tick
-        // more than asked for: the current one is partly spent.
-        let ticks = Limits::deadline(fuel).as_millis().div_ceil(TICK.as_millis());
+        // One tick more than asked for: the current one is partly spent.
+        let ticks = Limits::deadline(fuel)
+            .as_millis()
+            .div_ceil(TICK.as_millis());
         store.set_epoch_deadline(u64::try_from(ticks).unwrap_or(u64::MAX / 2) + 1);
-        let made = store.set_fuel(fuel).and_then(|()| pre.instantiate(&mut store));
-        match made {
-            Ok(plugin) => Ok(Self { store, plugin, fuel }),
-            Err(err) => Err(failure(&err, store.data(), fuel)),
-        }
+        store
+            .set_fuel(fuel)
+            .expect("the engine is configured to consume fuel");
+        store
     }
 
     /// Asks the plugin what it is.
@@ -176,10 +226,18 @@ impl Guest {
         let reads = &self.description.reads;
         let events: Vec<Vec<_>> = subjects
             .iter()
-            .map(|it| it.events.iter().map(|event| lower::event(event, it, reads)).collect())
+            .map(|it| {
+                it.events
+                    .iter()
+                    .map(|event| lower::event(event, it, reads))
+                    .collect()
+            })
             .collect();
-        let lowered: Vec<_> =
-            subjects.iter().zip(&events).map(|(it, events)| lower::subject(it, events)).collect();
+        let lowered: Vec<_> = subjects
+            .iter()
+            .zip(&events)
+            .map(|(it, events)| lower::subject(it, events))
+            .collect();
 
         let instance = Instance::new(&self.pre, &self.name, &self.limits, self.fuel(subjects))?;
         let outcomes = instance
@@ -188,7 +246,11 @@ impl Guest {
         if outcomes.len() != subjects.len() {
             return Err(CallFailure::new(
                 Reason::ContractViolation,
-                format!("{} outcomes for {} subjects", outcomes.len(), subjects.len()),
+                format!(
+                    "{} outcomes for {} subjects",
+                    outcomes.len(),
+                    subjects.len()
+                ),
             ));
         }
         let outcomes = outcomes.into_iter().zip(subjects);
@@ -205,13 +267,14 @@ impl Guest {
 
     fn fuel(&self, subjects: &[Subject]) -> u64 {
         // A failed subject without an event is work too.
-        self.limits.fuel(subjects.iter().map(|it| it.events.len().max(1)).sum())
+        self.limits
+            .fuel(subjects.iter().map(|it| it.events.len().max(1)).sum())
     }
 }
 
 /// A text of a guest as part of a message: on one line, and not too long.
 pub(super) fn one_line(text: &str) -> String {
-    Visible(cut(text, 512)).to_string()
+    cut(&Visible(cut(text, 512)).to_string(), 512).to_owned()
 }
 
 /// Says what a guest did, from how its call ended.
@@ -227,12 +290,13 @@ fn failure(err: &wasmtime::Error, state: &State, fuel: u64) -> CallFailure {
         return CallFailure::new(Reason::BadOutput, root);
     };
     let (reason, message) = match (trap, state.refused_memory, &state.panic) {
-        (Trap::OutOfFuel, ..) => {
-            (Reason::OutOfFuel, format!("used up its fuel, {fuel} units"))
-        }
+        (Trap::OutOfFuel, ..) => (Reason::OutOfFuel, format!("used up its fuel, {fuel} units")),
         (Trap::Interrupt, ..) => {
             let deadline = Limits::deadline(fuel).as_millis();
-            (Reason::Deadline, format!("ran past its deadline of {deadline} ms"))
+            (
+                Reason::Deadline,
+                format!("ran past its deadline of {deadline} ms"),
+            )
         }
         (Trap::StackOverflow, ..) => (Reason::StackOverflow, "recursed too deeply".to_owned()),
         (_, Some(asked), _) => {
@@ -246,7 +310,11 @@ fn failure(err: &wasmtime::Error, state: &State, fuel: u64) -> CallFailure {
         (..) => (Reason::Trap, root),
     };
     let frames = frames(err);
-    let at = if frames.is_empty() { String::new() } else { format!(" in {}", frames.join(" < ")) };
+    let at = if frames.is_empty() {
+        String::new()
+    } else {
+        format!(" in {}", frames.join(" < "))
+    };
     CallFailure::new(reason, format!("{message}{at}"))
 }
 

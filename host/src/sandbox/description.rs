@@ -62,9 +62,15 @@ impl Interest {
             && equal(&self.reasons, record.reason())
             && equal(&self.controllers, record.controller())
             && (self.reason_prefixes.is_empty()
-                || self.reason_prefixes.iter().any(|it| record.reason().starts_with(&**it)))
+                || self
+                    .reason_prefixes
+                    .iter()
+                    .any(|it| record.reason().starts_with(&**it)))
             && (self.note_contains.is_empty()
-                || self.note_contains.iter().any(|it| record.note().contains(&**it)))
+                || self
+                    .note_contains
+                    .iter()
+                    .any(|it| record.note().contains(&**it)))
     }
 }
 
@@ -110,9 +116,9 @@ const READABLE: [&str; 14] = [
 
 impl Reads {
     fn new(names: Vec<String>) -> Result<Self, String> {
-        let unknown = names.iter().find(|it| {
-            !READABLE.contains(&&***it) && !it.starts_with("subject.labels/")
-        });
+        let unknown = names
+            .iter()
+            .find(|it| !READABLE.contains(&&***it) && !it.starts_with("subject.labels/"));
         if let Some(unknown) = unknown {
             let known = READABLE.join(", ");
             return Err(format!(
@@ -179,9 +185,11 @@ impl TryFrom<described::Description> for Description {
             ));
         }
         if interests.is_empty() {
-            return Err("it is interested in nothing; declare at least one interest (one without \
+            return Err(
+                "it is interested in nothing; declare at least one interest (one without \
                         any field means every event)"
-                .to_owned());
+                    .to_owned(),
+            );
         }
         if SCHEMA_MAX_BYTES < settings_schema.as_ref().map_or(0, String::len) {
             return Err(format!("settings-schema is over {SCHEMA_MAX_BYTES} bytes"));
@@ -196,18 +204,31 @@ impl TryFrom<described::Description> for Description {
         });
         let interests: Vec<_> = interests.collect();
         let lists = interests.iter().flat_map(|it| {
-            [&it.kinds, &it.event_types, &it.reasons, &it.reason_prefixes, &it.controllers, &it.note_contains]
+            [
+                &it.kinds,
+                &it.event_types,
+                &it.reasons,
+                &it.reason_prefixes,
+                &it.controllers,
+                &it.note_contains,
+            ]
         });
         for list in lists.chain([&categories, &codes, &reads]) {
             if LIST_MAX < list.len() {
-                return Err(format!("a list has {} entries, the most is {LIST_MAX}", list.len()));
+                return Err(format!(
+                    "a list has {} entries, the most is {LIST_MAX}",
+                    list.len()
+                ));
             }
             if list.iter().any(|it| TEXT_MAX_BYTES < it.len()) {
                 return Err(format!("an entry of a list is over {TEXT_MAX_BYTES} bytes"));
             }
         }
         if LIST_MAX < interests.len() {
-            return Err(format!("{} interests, the most is {LIST_MAX}", interests.len()));
+            return Err(format!(
+                "{} interests, the most is {LIST_MAX}",
+                interests.len()
+            ));
         }
         if TEXT_MAX_BYTES < version.len().max(summary.len()) {
             return Err(format!("version or summary is over {TEXT_MAX_BYTES} bytes"));
@@ -234,5 +255,7 @@ impl TryFrom<described::Description> for Description {
 fn is_name(name: &str) -> bool {
     name.len() <= NAME_MAX_BYTES
         && name.starts_with(|it: char| it.is_ascii_lowercase())
-        && name.chars().all(|it| it.is_ascii_lowercase() || it.is_ascii_digit() || it == '-')
+        && name
+            .chars()
+            .all(|it| it.is_ascii_lowercase() || it.is_ascii_digit() || it == '-')
 }

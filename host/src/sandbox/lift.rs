@@ -6,11 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{
-    bindings::types,
-    description::Description,
-    limits::Limits,
-};
+use super::{bindings::types, description::Description, limits::Limits};
 use crate::{
     outcome::{
         AdditionalReason, Attributes, Blame, Evidence, Finding, Identity, Outcome, Retry, Severity,
@@ -33,8 +29,17 @@ pub(super) fn outcome(
     description: &Description,
     limits: &Limits,
 ) -> Result<Outcome, CallFailure> {
-    let check = Check { subject, description, limits };
-    let types::Outcome { findings, additional_reasons, verdict, attributes } = raw;
+    let check = Check {
+        subject,
+        description,
+        limits,
+    };
+    let types::Outcome {
+        findings,
+        additional_reasons,
+        verdict,
+        attributes,
+    } = raw;
     check.at_most("findings", findings.len(), limits.findings_per_subject)?;
     let n_events = subject.events.len().max(1);
     check.at_most(
@@ -43,20 +48,34 @@ pub(super) fn outcome(
         limits.additional_reasons_per_event.saturating_mul(n_events),
     )?;
 
-    let findings: Vec<_> = findings.into_iter().map(|it| check.finding(it)).collect::<Result<_, _>>()?;
+    let findings: Vec<_> = findings
+        .into_iter()
+        .map(|it| check.finding(it))
+        .collect::<Result<_, _>>()?;
     let mut identities = BTreeSet::new();
     if let Some(twice) = findings.iter().find(|it| !identities.insert(&it.identity)) {
-        let Identity { category, code, key } = &twice.identity;
+        let Identity {
+            category,
+            code,
+            key,
+        } = &twice.identity;
         return Err(violation(format!(
             "two findings are {category}, {code}, {:?}; fold them into one",
             &**key
         )));
     }
-    let reasons = additional_reasons.into_iter().map(|it| check.additional_reason(it));
+    let reasons = additional_reasons
+        .into_iter()
+        .map(|it| check.additional_reason(it));
     let additional_reasons = reasons.collect::<Result<_, _>>()?;
     let verdict = verdict.map(|it| check.verdict(it, &findings)).transpose()?;
     let attributes = check.attributes("the outcome", &attributes)?;
-    Ok(Outcome { findings, additional_reasons, verdict, attributes })
+    Ok(Outcome {
+        findings,
+        additional_reasons,
+        verdict,
+        attributes,
+    })
 }
 
 fn violation(message: String) -> CallFailure {
@@ -73,7 +92,15 @@ struct Check<'a> {
 impl Check<'_> {
     fn finding(&self, raw: types::Finding) -> Result<Finding, CallFailure> {
         let types::Finding {
-            category, code, key, severity, status, blame, message, evidence, attributes,
+            category,
+            code,
+            key,
+            severity,
+            status,
+            blame,
+            message,
+            evidence,
+            attributes,
         } = raw;
         let status = match status {
             types::Status::Active => Status::Active,
@@ -88,11 +115,17 @@ impl Check<'_> {
         if evidence.is_empty() {
             return Err(violation(format!("the finding {code} has no evidence")));
         }
-        let evidence = evidence.into_iter().map(|idx| Ok(Evidence::of(self.event(idx)?)));
+        let evidence = evidence
+            .into_iter()
+            .map(|idx| Ok(Evidence::of(self.event(idx)?)));
         let evidence = evidence.collect::<Result<_, CallFailure>>()?;
         Ok(Finding {
             attributes: self.attributes("a finding", &attributes)?,
-            identity: Identity { category: category.into(), code: code.into(), key: key.into() },
+            identity: Identity {
+                category: category.into(),
+                code: code.into(),
+                key: key.into(),
+            },
             severity: match severity {
                 types::Severity::Info => Severity::Info,
                 types::Severity::Warning => Severity::Warning,
@@ -105,8 +138,16 @@ impl Check<'_> {
         })
     }
 
-    fn additional_reason(&self, raw: types::AdditionalReason) -> Result<AdditionalReason, CallFailure> {
-        let types::AdditionalReason { text, at, event, attributes } = raw;
+    fn additional_reason(
+        &self,
+        raw: types::AdditionalReason,
+    ) -> Result<AdditionalReason, CallFailure> {
+        let types::AdditionalReason {
+            text,
+            at,
+            event,
+            attributes,
+        } = raw;
         self.text("an additional reason's text", &text)?;
         Ok(AdditionalReason {
             text: text.into(),
@@ -117,9 +158,19 @@ impl Check<'_> {
     }
 
     fn verdict(&self, raw: types::Verdict, findings: &[Finding]) -> Result<Verdict, CallFailure> {
-        let types::Verdict { code, message, blame, retry, avoid, finding, attributes } = raw;
+        let types::Verdict {
+            code,
+            message,
+            blame,
+            retry,
+            avoid,
+            finding,
+            attributes,
+        } = raw;
         let Some(failure) = &self.subject.failure else {
-            return Err(violation("a verdict on a subject without a failure".to_owned()));
+            return Err(violation(
+                "a verdict on a subject without a failure".to_owned(),
+            ));
         };
         if code != failure.code {
             self.declared_code(&code, false)?;
@@ -132,9 +183,12 @@ impl Check<'_> {
         }
         let finding = finding.map(|idx| {
             let it = findings.get(idx as usize);
-            it.map(|it| it.identity.clone()).ok_or_else(|| violation(format!(
-                "the verdict names finding {idx} of {}", findings.len()
-            )))
+            it.map(|it| it.identity.clone()).ok_or_else(|| {
+                violation(format!(
+                    "the verdict names finding {idx} of {}",
+                    findings.len()
+                ))
+            })
         });
         Ok(Verdict {
             failure_code: failure.code.as_str().into(),
@@ -148,7 +202,10 @@ impl Check<'_> {
                 types::Retry::SamePlace => Retry::SamePlace,
                 types::Retry::Elsewhere => Retry::Elsewhere,
             },
-            avoid: avoid.into_iter().map(|it| (it.key.into(), it.value.into())).collect(),
+            avoid: avoid
+                .into_iter()
+                .map(|it| (it.key.into(), it.value.into()))
+                .collect(),
             finding: finding.transpose()?,
             attributes: self.attributes("the verdict", &attributes)?,
         })
@@ -156,9 +213,12 @@ impl Check<'_> {
 
     fn event(&self, idx: u32) -> Result<&Record, CallFailure> {
         let events = &self.subject.events;
-        events.get(idx as usize).ok_or_else(|| violation(format!(
-            "names event {idx}, and the subject has {}", events.len()
-        )))
+        events.get(idx as usize).ok_or_else(|| {
+            violation(format!(
+                "names event {idx}, and the subject has {}",
+                events.len()
+            ))
+        })
     }
 
     fn declared_code(&self, code: &str, may_be_empty: bool) -> Result<(), CallFailure> {
@@ -170,17 +230,26 @@ impl Check<'_> {
 
     fn undeclared(&self, what: &str, list: &str, it: &str) -> CallFailure {
         let it = Visible(cut(it, 64)).to_string();
-        violation(format!("the {what} {it:?} is not among the {list} that it declares"))
+        violation(format!(
+            "the {what} {it:?} is not among the {list} that it declares"
+        ))
     }
 
-    fn attributes(&self, of: &str, raw: &[types::AttributeResult]) -> Result<Attributes, CallFailure> {
+    fn attributes(
+        &self,
+        of: &str,
+        raw: &[types::AttributeResult],
+    ) -> Result<Attributes, CallFailure> {
         self.at_most("attributes", raw.len(), self.limits.attributes)?;
         for it in raw {
             self.text("an attribute", &it.key)?;
             self.text("an attribute", &it.value)?;
         }
         Attributes::new(raw.iter().map(|it| (&*it.key, &*it.value))).map_err(|key| {
-            violation(format!("{of} has the attribute {:?} twice", Visible(cut(key, 64)).to_string()))
+            violation(format!(
+                "{of} has the attribute {:?} twice",
+                Visible(cut(key, 64)).to_string()
+            ))
         })
     }
 
@@ -190,7 +259,11 @@ impl Check<'_> {
         }
         Err(CallFailure::new(
             Reason::OutputLimit,
-            format!("{what} has {} bytes, the limit text-bytes is {}", text.len(), self.limits.text_bytes),
+            format!(
+                "{what} has {} bytes, the limit text-bytes is {}",
+                text.len(),
+                self.limits.text_bytes
+            ),
         ))
     }
 
@@ -198,7 +271,10 @@ impl Check<'_> {
         if n <= limit {
             return Ok(());
         }
-        Err(CallFailure::new(Reason::OutputLimit, format!("{n} {what}, the limit is {limit}")))
+        Err(CallFailure::new(
+            Reason::OutputLimit,
+            format!("{n} {what}, the limit is {limit}"),
+        ))
     }
 }
 

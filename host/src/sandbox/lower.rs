@@ -35,7 +35,13 @@ pub(super) fn subject<'a>(it: &'a Subject, events: &'a [types::Event<'a>]) -> ty
 pub(super) fn event<'a>(it: &'a Record, subject: &Subject, reads: &Reads) -> types::Event<'a> {
     let known = |read: bool, text: &'a str| (read && !text.is_empty()).then_some(text);
     let [api_version, kind, namespace, name, uid] = it.related();
-    let related = types::ObjectRef { api_version, kind, namespace, name, uid };
+    let related = types::ObjectRef {
+        api_version,
+        kind,
+        namespace,
+        name,
+        uid,
+    };
     types::Event {
         event_type: it.event_type(),
         reason: it.reason(),
@@ -54,8 +60,8 @@ pub(super) fn event<'a>(it: &'a Record, subject: &Subject, reads: &Reads) -> typ
         last_seen: it.last_seen(),
         trust: types::Trust {
             uid: match (it.object_uid(), &*subject.key.uid) {
-                ("", _) => types::Agreement::Absent,
                 (_, "") => types::Agreement::Unknown,
+                ("", _) => types::Agreement::Absent,
                 (claimed, known) if claimed == known => types::Agreement::Same,
                 _ => types::Agreement::Different,
             },

@@ -15,13 +15,15 @@ pub(super) const TICK: Duration = Duration::from_millis(10);
 
 pub(super) fn start(engine: &Engine) -> io::Result<()> {
     let weak = engine.weak();
-    thread::Builder::new().name("ticker".to_owned()).spawn(move || {
-        while let Some(engine) = weak.upgrade() {
-            engine.increment_epoch();
-            // Or the sleep below would keep it alive.
-            drop(engine);
-            thread::sleep(TICK);
-        }
-    })?;
+    thread::Builder::new()
+        .name("ticker".to_owned())
+        .spawn(move || {
+            while let Some(engine) = weak.upgrade() {
+                engine.increment_epoch();
+                // Or the sleep below would keep it alive.
+                drop(engine);
+                thread::sleep(TICK);
+            }
+        })?;
     Ok(())
 }
