@@ -141,21 +141,29 @@ impl Default for Caps {
 }
 
 /// Why an Event became no record. Each is the value of a counter's label.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, thiserror::Error)]
 pub enum Rejected {
     /// It has no name of its own.
+    #[error("an Event without a name of its own")]
     NoName,
     /// It regards no object: the object's kind or name is empty.
+    #[error("an Event that regards no object: the object's kind or name is empty")]
     NoObject,
     /// A namespace, kind, name or uid is longer than [`IDENTITY_MAX_BYTES`].
+    #[error("an Event with a namespace, kind, name or uid of over {IDENTITY_MAX_BYTES} bytes")]
     IdentityTooLong,
     /// It regards an object in another namespace than its own. The server
     /// accepts that where `eventTime` is set, so that whoever may write Events
     /// in one namespace could speak about every other.
+    #[error("forged: it regards an object in another namespace than its own")]
     ForgedNamespace,
     /// It regards an object without a namespace, or of a kind of the cluster's
     /// scope, and is not in one of the namespaces where such Events are written;
     /// or it regards a Pod without a namespace.
+    #[error(
+        "forged: it regards an object of the cluster's scope from a namespace where such Events \
+         are not written, or a Pod without a namespace"
+    )]
     ForgedScope,
 }
 
@@ -170,12 +178,6 @@ impl Rejected {
             Self::ForgedNamespace => "forged-namespace",
             Self::ForgedScope => "forged-scope",
         }
-    }
-
-    /// Whether somebody made the Event say what it may not.
-    #[must_use]
-    pub fn is_forged(self) -> bool {
-        matches!(self, Self::ForgedNamespace | Self::ForgedScope)
     }
 }
 

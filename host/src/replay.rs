@@ -88,14 +88,22 @@ impl Replay {
     }
 
     /// An Event that exists, or says something new.
-    pub fn put(&mut self, wire: &WireEvent<'_>, on_change: &mut dyn FnMut(Change)) {
+    ///
+    /// # Errors
+    ///
+    /// If it was refused, which is counted.
+    pub fn put(
+        &mut self,
+        wire: &WireEvent<'_>,
+        on_change: &mut dyn FnMut(Change),
+    ) -> Result<(), Rejected> {
         self.tally.received += 1;
         self.tally.malformed_fields += u64::from(wire.n_malformed());
         let (object, record) = match Record::pare_down(wire, self.caps) {
             Ok(known) => known,
             Err(why) => {
                 *self.tally.rejected.entry(why).or_default() += 1;
-                return;
+                return Err(why);
             }
         };
 
@@ -126,6 +134,7 @@ impl Replay {
             }
         }
         self.apply(&object, &shift, on_change);
+        Ok(())
     }
 
     /// An Event that is deleted.

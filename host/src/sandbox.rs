@@ -111,6 +111,7 @@ fn engine(limits: &Limits) -> wasmtime::Result<Engine> {
         .max_memories_per_component(4)
         .total_tables(MAX_INSTANCES * limits.tables)
         .max_tables_per_component(limits.tables)
+        .max_tables_per_module(limits.tables)
         .table_elements(limits.table_elements as usize)
         .max_memory_size(limits.memory_bytes)
         .max_core_instance_size(4 << 20)

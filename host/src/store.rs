@@ -89,8 +89,10 @@ impl Store {
     /// Puts a record where it belongs. Inside a bucket an Event is known by its
     /// name; another uid under that name is another Event.
     pub fn put(&self, key: ObjectKey, record: Record) -> Put {
+        let entry = self.buckets.entry(key);
+        // Drawn under the lock: a version of a bucket is never older than the one before.
         let sequence = self.changes.fetch_add(1, Relaxed) + 1;
-        let put = match self.buckets.entry(key) {
+        let put = match entry {
             Entry::Occupied(mut bucket) => bucket.get_mut().put(record, sequence),
             Entry::Vacant(slot) => {
                 let records = vec![Stored { record, sequence }];

@@ -32,6 +32,7 @@ fn what_is_allowed_costs_a_guest_nothing() {
     check_fine("grows-memory-to-the-cap");
     check_fine("grows-its-table-to-the-cap");
     check_fine("keeps-state");
+    check_fine("counts-its-subjects");
     check_fine("a-later-patch");
 }
 
@@ -87,6 +88,11 @@ fn a_guest_that_traps_costs_one_subject() {
 fn an_answer_that_is_too_large_costs_one_subject() {
     check_call("returns-too-many-outcomes", "output-limit", "lifted-bytes");
     check_call("returns-aliased-texts", "output-limit", "lifted-bytes");
+    check_call(
+        "gives-many-reasons",
+        "output-limit",
+        "20 additional reasons",
+    );
     check_call(
         "returns-too-many-findings",
         "output-limit",
@@ -152,6 +158,8 @@ fn a_guest_for_another_contract_is_refused() {
 #[test]
 fn a_guest_that_does_not_come_up_is_refused() {
     check_refused("begins-with-too-much-memory", "compile-failed", "memory");
+    check_refused("begins-with-a-large-table", "compile-failed", "table");
+    check_refused("begins-with-many-tables", "compile-failed", "table");
     check_refused("loops-in-start", "instantiate-failed", "fuel");
     check_refused("traps-in-describe", "describe-failed", "unreachable");
     check_refused("loops-in-describe", "describe-failed", "fuel");

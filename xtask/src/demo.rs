@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result};
 
 use crate::plugins;
-use crate::process::{cargo, run as run_child};
+use crate::process::{cargo, portent, program, run as run_child};
 
 const BEFORE: &str = "\
 xtask: the demo replays a recording of Kubernetes Events through two plugins. The first time, it
@@ -26,11 +26,15 @@ What to try next:
 pub(crate) fn run() -> Result<ExitCode> {
     eprintln!("{BEFORE}");
     run_child(cargo().args(["build", "-p", "portent"]))?;
-    plugins::run(None, None)?;
+    plugins::run(Some(&portent()), None, None)?;
 
-    let mut replay = cargo();
-    replay.args(["run", "--quiet", "-p", "portent", "--", "replay"]);
-    replay.args(["--plugins", "target/plugins", "demo/recording.json"]);
+    let mut replay = program(portent());
+    replay.args([
+        "replay",
+        "--plugins",
+        "target/plugins",
+        "demo/recording.json",
+    ]);
     eprintln!("xtask: portent replay --plugins target/plugins demo/recording.json\n");
     let status = replay
         .status()

@@ -2,20 +2,22 @@
 //!
 //! Ours and an author's take the same way, so that what our tests load is what an author gets.
 
+use std::env;
 use std::fs;
-use std::path::{Path, absolute};
+use std::path::{Path, PathBuf, absolute};
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
 
-use crate::process::{cargo, output, plugins_dir, root, run as run_child};
+use crate::process::{cargo, output, plugins_dir, portent, program, root, run as run_child};
 use crate::toolchain::{TARGET, Toolchain};
 
 /// The plugins of this checkout.
 const OURS: [&str; 2] = ["portent-gpu-fault", "portent-additional-reasons"];
 
-/// Builds ours, or the one of this manifest.
-pub(crate) fn run(manifest: Option<&Path>, out: Option<&Path>) -> Result<()> {
+/// Builds ours, or the one of this manifest, with a host that is built already
+/// if the caller has one.
+pub(crate) fn run(host: Option<&Path>, manifest: Option<&Path>, out: Option<&Path>) -> Result<()> {
     // Children run from the root of the workspace, the user perhaps elsewhere.
     let manifest = manifest
         .map(absolute)
@@ -58,34 +60,37 @@ pub(crate) fn run(manifest: Option<&Path>, out: Option<&Path>) -> Result<()> {
 
     fs::create_dir_all(&out).with_context(|| format!("cannot create {}", out.display()))?;
     let modules = target_dir.join(TARGET).join(profile);
-    eprintln!("xtask: building portent, which makes them components");
+    let portent = host.map_or_else(built_portent, |it| Ok(it.to_owned()))?;
     for package in packages {
         let module = modules
             .join(package.replace('-', "_"))
             .with_extension("wasm");
         let plugin = package.strip_prefix("portent-").unwrap_or(&package);
-        componentize(&module, &out.join(plugin).with_extension("wasm"))?;
+        componentize(&portent, &module, &out.join(plugin).with_extension("wasm"))?;
     }
     Ok(())
 }
 
-fn componentize(module: &Path, component: &Path) -> Result<()> {
+/// The binary that makes a module a component: the one that `PORTENT` names, for
+/// callers who have just built it, else a freshly built one.
+fn built_portent() -> Result<PathBuf> {
+    if let Some(built) = env::var_os("PORTENT") {
+        return Ok(built.into());
+    }
+    eprintln!("xtask: building portent, which makes components of modules");
+    run_child(cargo().args(["build", "--quiet", "-p", "portent"]))?;
+    Ok(portent())
+}
+
+fn componentize(portent: &Path, module: &Path, component: &Path) -> Result<()> {
     ensure!(
         module.exists(),
         "cargo made no {}: a plugin has `crate-type = [\"cdylib\", \"rlib\"]` and no other `name` \
          in `[lib]` of its manifest",
         module.display()
     );
-    let mut portent = cargo();
-    portent.args([
-        "run",
-        "--quiet",
-        "-p",
-        "portent",
-        "--",
-        "plugin",
-        "componentize",
-    ]);
+    let mut portent = program(portent);
+    portent.args(["plugin", "componentize"]);
     run_child(portent.arg(module).arg("-o").arg(component))?;
     eprintln!("xtask: wrote {}", component.display());
     Ok(())

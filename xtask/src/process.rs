@@ -18,6 +18,15 @@ pub(crate) fn plugins_dir() -> PathBuf {
     root().join("target/plugins")
 }
 
+/// The binary of the host, once cargo has built it.
+pub(crate) fn portent() -> PathBuf {
+    let target =
+        env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
+    target
+        .join("debug/portent")
+        .with_extension(env::consts::EXE_EXTENSION)
+}
+
 /// A program, from the root of the workspace.
 pub(crate) fn program(name: impl Into<OsString>) -> Command {
     let mut command = Command::new(name.into());

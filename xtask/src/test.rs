@@ -1,6 +1,8 @@
 //! `cargo xtask test`: everything that a change has to pass, in the order of what fails soonest.
 //!
-//! Plugins come first: the tests of the host load them.
+//! Everything of the host is compiled once: what is built for the tests has the
+//! features of their dependencies too, so the binary that makes components of
+//! the plugins is the one that was built along with the tests.
 
 use std::process::Command;
 use std::time::Instant;
@@ -8,11 +10,10 @@ use std::time::Instant;
 use anyhow::{Context as _, Result};
 
 use crate::plugins;
-use crate::process::{cargo, plugins_dir, root, run as run_child};
+use crate::process::{cargo, plugins_dir, portent, root, run as run_child};
 
 /// The first step that fails ends it.
 pub(crate) fn run() -> Result<()> {
-    step("plugins", || plugins::run(None, None))?;
     step("format", || {
         run_child(cargo().args(["fmt", "--all", "--check"]))
     })?;
@@ -28,6 +29,10 @@ pub(crate) fn run() -> Result<()> {
         ]);
         run_child(&mut clippy)
     })?;
+    step("build", || {
+        run_child(cargo().args(["test", "--workspace", "--no-run"]))
+    })?;
+    step("plugins", || plugins::run(Some(&portent()), None, None))?;
     step("tests", || run_child(&mut tests()))?;
     step("documentation", || {
         let mut doc = cargo();

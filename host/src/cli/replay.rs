@@ -17,6 +17,7 @@ use super::{LimitArgs, Output};
 use crate::{
     outcome::Change,
     plugins::PluginSet,
+    record::Rejected,
     replay::{
         self,
         input::{self, Item, Problem},
@@ -118,6 +119,7 @@ impl Replay {
             name: &name,
             n_items: 0,
             n_problems: 0,
+            n_named: 0,
         };
         input::read(&bytes, &mut intake);
         intake.finish();
@@ -199,35 +201,48 @@ struct Intake<'a, W: Write> {
     name: &'a str,
     n_items: u64,
     n_problems: u64,
+    n_named: u64,
 }
 
 /// Problems that are named one by one; the rest is counted.
 const PROBLEMS_NAMED: u64 = 20;
 
 impl<W: Write> input::Reader for Intake<'_, W> {
-    fn item(&mut self, item: Item<'_>) {
+    fn item(&mut self, item: Item<'_>) -> Result<(), Rejected> {
         self.n_items += 1;
         let sink = &mut self.sink;
         let mut on_change = |change| {
             if let Some(sink) = sink {
-                sink.write(&change)
+                sink.write(&change);
             }
         };
         match item {
             Item::Put(event) => self.replay.put(&event, &mut on_change),
-            Item::Deleted(event) => self.replay.delete(&event, &mut on_change),
+            Item::Deleted(event) => {
+                self.replay.delete(&event, &mut on_change);
+                Ok(())
+            }
         }
     }
 
     fn problem(&mut self, problem: Problem) {
         self.n_problems += 1;
-        if self.n_problems <= PROBLEMS_NAMED {
-            eprintln_lossy(format_args!("{}: {problem}", self.name));
-        }
+        self.name(&problem);
+    }
+
+    fn refused(&mut self, problem: Problem) {
+        self.name(&problem);
     }
 }
 
 impl<W: Write> Intake<'_, W> {
+    fn name(&mut self, problem: &Problem) {
+        self.n_named += 1;
+        if self.n_named <= PROBLEMS_NAMED {
+            eprintln_lossy(format_args!("{}: {problem}", self.name));
+        }
+    }
+
     fn finish(&mut self) {
         let sink = &mut self.sink;
         self.replay.finish(&mut |change| {
@@ -235,10 +250,10 @@ impl<W: Write> Intake<'_, W> {
                 sink.write(&change)
             }
         });
-        if PROBLEMS_NAMED < self.n_problems {
-            let more = self.n_problems - PROBLEMS_NAMED;
+        if PROBLEMS_NAMED < self.n_named {
+            let more = self.n_named - PROBLEMS_NAMED;
             eprintln_lossy(format_args!(
-                "{}: {more} more lines or items could not be read",
+                "{}: {more} more lines or items could not be read or were refused",
                 self.name
             ));
         }

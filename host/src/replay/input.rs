@@ -14,7 +14,10 @@ use serde::{
 use serde_json::value::RawValue;
 
 use crate::{
-    record::decode::{Fields as _, Taken, Text, WireEvent},
+    record::{
+        Rejected,
+        decode::{Fields as _, Taken, Text, WireEvent},
+    },
     text::{Visible, cut},
 };
 
@@ -50,10 +53,16 @@ impl fmt::Display for Problem {
 
 /// Who takes what is read.
 pub trait Reader {
-    /// An Event.
-    fn item(&mut self, item: Item<'_>);
+    /// An Event. It may be refused.
+    ///
+    /// # Errors
+    ///
+    /// Why it was refused.
+    fn item(&mut self, item: Item<'_>) -> Result<(), Rejected>;
     /// Something that is none.
     fn problem(&mut self, problem: Problem);
+    /// Where the Event is that was refused, and why.
+    fn refused(&mut self, problem: Problem);
 }
 
 /// Reads all of an input.
@@ -168,6 +177,11 @@ impl<'a, R: Reader> Source<'a, '_, R> {
     }
 
     fn problem(&mut self, at: usize, what: &dyn fmt::Display) {
+        let problem = self.locate(at, what);
+        self.reader.problem(problem);
+    }
+
+    fn locate(&self, at: usize, what: &dyn fmt::Display) -> Problem {
         let before = &self.input[..at.min(self.input.len())];
         let line_start = before
             .iter()
@@ -178,11 +192,11 @@ impl<'a, R: Reader> Source<'a, '_, R> {
         let what = what
             .rsplit_once(" at line ")
             .map_or(&*what, |(what, _)| what);
-        self.reader.problem(Problem {
+        Problem {
             line: before.iter().filter(|it| **it == b'\n').count() + 1,
             column: before.len() - line_start + 1,
             what: Visible(cut(what, 300)).to_string(),
-        });
+        }
     }
 
     /// An Event, or what stands where one should.
@@ -203,7 +217,10 @@ impl<'a, R: Reader> Source<'a, '_, R> {
     ) {
         if event.kind.is_empty() || &*event.kind == "Event" {
             self.n_found += 1;
-            self.reader.item(make(event));
+            if let Err(why) = self.reader.item(make(event)) {
+                let problem = self.locate(at, &why);
+                self.reader.refused(problem);
+            }
         } else {
             self.problem(
                 at,

@@ -1,0 +1,64 @@
+//! What must hold when several threads change one bucket. Each of these was run
+//! against the wrong code first; its comment says how often it caught it.
+
+use super::*;
+
+const ROUNDS: u32 = 400_000;
+
+/// Four threads, each with a record of its own in the same bucket.
+fn four(work: impl Fn(&Store, &ObjectKey, &Record) + Sync) -> Store {
+    let store = Store::default();
+    thread::scope(|scope| {
+        for name in ["a", "b", "c", "d"] {
+            let (store, work) = (&store, &work);
+            let (object, record) = sighting("pod", name, name, 1, "x");
+            scope.spawn(move || work(store, &object, &record));
+        }
+    });
+    store
+}
+
+/// What a thread put stays until that thread removes it, however often another
+/// empties the same bucket.
+#[test]
+fn an_eviction_does_not_swallow_a_racing_insert() {
+    let store = four(|store, object, mine| {
+        for round in 0..ROUNDS {
+            store.put(object.clone(), mine.clone());
+            let is_there = store.view(object, |bucket| {
+                bucket.records().iter().any(|it| it.record == *mine)
+            });
+            assert_eq!(is_there, Some(true), "{mine:?} lost in round {round}");
+            store.remove(object, mine.name(), mine.uid());
+        }
+    });
+    assert_eq!(store.n_buckets(), 0);
+    let changes = 4 * u64::from(ROUNDS);
+    let totals = store.totals();
+    assert_eq!((totals.stored, totals.deleted), (changes, changes));
+}
+
+/// A result for an older version is dropped, so a version that went back would
+/// lose the newest.
+#[test]
+fn the_version_of_a_bucket_never_goes_back() {
+    four(|store, object, mine| {
+        let mut seen = Version::default();
+        for round in 0..ROUNDS {
+            store.put(object.clone(), mine.clone());
+            let (version, sequences) = store
+                .view(object, |bucket| {
+                    let sequences = bucket.records().iter().map(|it| it.sequence);
+                    (bucket.version(), sequences.collect::<Vec<_>>())
+                })
+                .unwrap();
+            assert!(
+                seen <= version,
+                "{seen:?} then {version:?} in round {round}"
+            );
+            assert!(sequences.is_sorted(), "{sequences:?} in round {round}");
+            seen = version;
+            store.remove(object, mine.name(), mine.uid());
+        }
+    });
+}
