@@ -101,7 +101,7 @@ pub fn run() -> ExitCode {
             return ExitCode::SUCCESS;
         }
         // Nothing is left to tell it to if stderr is closed too.
-        let _ = writeln!(io::stderr(), "error: {err:#}");
+        drop(writeln!(io::stderr(), "error: {err:#}"));
         ExitCode::from(2)
     })
 }

@@ -130,7 +130,7 @@ fn read(path: &Path, limit: usize) -> Result<Vec<u8>, LoadFailure> {
     fs::read(path).map_err(failed)
 }
 
-/// Bytes of a settings file. A ConfigMap, where such files live, holds 1 MiB.
+/// Bytes of a settings file. A `ConfigMap`, where such files live, holds 1 MiB.
 const SETTINGS_MAX_BYTES: u64 = 1 << 20;
 
 /// The settings as JSON; `{}` when there is no file, or it is empty.

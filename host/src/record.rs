@@ -6,103 +6,18 @@
 //! an object that its writer could not vouch for, becomes no record at all but a
 //! [`Rejected`], which is counted.
 
-use std::{cmp::Ordering, fmt, sync::Arc};
+use std::{fmt, sync::Arc};
 
 pub mod decode;
+mod key;
 
 use decode::WireEvent;
+pub use key::{IDENTITY_MAX_BYTES, ObjectKey};
 
 use crate::text;
 
 /// Milliseconds since the Unix epoch; 0 when unknown.
 pub type UnixMs = u64;
-
-/// The object that an Event regards.
-///
-/// A Node, or any other object of the cluster's scope, has the empty namespace.
-#[derive(Clone, PartialEq, Eq, Hash)]
-pub struct ObjectKey {
-    /// Namespace, kind and name, end to end: one allocation, cheap to clone.
-    text: Arc<str>,
-    namespace_end: u16,
-    kind_end: u16,
-}
-
-impl ObjectKey {
-    /// A key of these three. `None` when one of them is longer than
-    /// [`IDENTITY_MAX_BYTES`].
-    #[must_use]
-    pub fn new(namespace: &str, kind: &str, name: &str) -> Option<Self> {
-        if [namespace, kind, name]
-            .iter()
-            .any(|it| IDENTITY_MAX_BYTES < it.len())
-        {
-            return None;
-        }
-        let namespace_end = u16::try_from(namespace.len()).ok()?;
-        let kind_end = u16::try_from(namespace.len() + kind.len()).ok()?;
-        Some(Self {
-            text: [namespace, kind, name].concat().into(),
-            namespace_end,
-            kind_end,
-        })
-    }
-
-    /// Namespace, for example `ml-team`; empty for an object of the cluster's scope.
-    #[must_use]
-    pub fn namespace(&self) -> &str {
-        self.text
-            .get(..self.namespace_end.into())
-            .unwrap_or_default()
-    }
-
-    /// Kind, for example `Pod`.
-    #[must_use]
-    pub fn kind(&self) -> &str {
-        self.text
-            .get(self.namespace_end.into()..self.kind_end.into())
-            .unwrap_or_default()
-    }
-
-    /// Name, for example `train-0`.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        self.text.get(self.kind_end.into()..).unwrap_or_default()
-    }
-
-    fn parts(&self) -> (&str, &str, &str) {
-        (self.namespace(), self.kind(), self.name())
-    }
-}
-
-impl PartialOrd for ObjectKey {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for ObjectKey {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.parts().cmp(&other.parts())
-    }
-}
-
-impl fmt::Display for ObjectKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (namespace, kind, name) = self.parts();
-        if namespace.is_empty() {
-            write!(f, "{kind}/{name}")
-        } else {
-            write!(f, "{namespace}/{kind}/{name}")
-        }
-    }
-}
-
-impl fmt::Debug for ObjectKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
 
 /// Refers to an Event after its record may be gone.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -114,11 +29,6 @@ pub struct EventRef {
     /// Its uid, empty when unknown.
     pub uid: Arc<str>,
 }
-
-/// No namespace, kind, name or uid in Kubernetes is longer (a DNS subdomain has
-/// at most 253 characters, RFC 1123), but the server does not check those that
-/// an Event merely regards. Cutting one would merge two objects: it is refused.
-pub const IDENTITY_MAX_BYTES: usize = 253;
 
 /// How much of an Event's text is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -190,6 +100,10 @@ const CLUSTER_KINDS: [&str; 1] = ["Node"];
 
 /// The text fields of a record, in the order in which they are stored.
 #[derive(Clone, Copy)]
+#[expect(
+    clippy::enum_variant_names,
+    reason = "`fieldPath` is Kubernetes' name for it"
+)]
 enum Field {
     Uid,
     Namespace,
@@ -305,6 +219,7 @@ impl Record {
             wire.first_timestamp,
             wire.event_time,
             meta.creation_timestamp,
+            last_seen,
         ])
         .min(last_seen);
         let created = first_known([meta.creation_timestamp, first_seen]);
@@ -464,12 +379,14 @@ impl Record {
     }
 
     /// This version of an Event, seen after `earlier` of the same Event: when it
-    /// was created stays, it was last seen only ever later, the rest is new.
+    /// was created stays, once it is known, it was last seen only ever later, the
+    /// rest is new.
     #[must_use]
     pub fn after(mut self, earlier: &Self) -> Self {
-        self.created = earlier.created;
-        self.first_seen =
-            first_known([self.first_seen.min(earlier.first_seen), earlier.first_seen]);
+        self.created = first_known([earlier.created, self.created]);
+        let mut first_seen = [self.first_seen, earlier.first_seen];
+        first_seen.sort_unstable();
+        self.first_seen = first_known(first_seen);
         self.last_seen = self.last_seen.max(earlier.last_seen);
         self
     }

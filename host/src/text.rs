@@ -50,13 +50,11 @@ fn obeyed(it: char) -> bool {
 /// Lower-case hexadecimal.
 #[must_use]
 pub fn hex(bytes: &[u8]) -> String {
+    let digit = |it: u8| char::from_digit(it.into(), 16).unwrap_or_default();
     bytes
         .iter()
-        .fold(String::with_capacity(bytes.len() * 2), |mut hex, it| {
-            // Writing to a String cannot fail.
-            let _ = write!(hex, "{it:02x}");
-            hex
-        })
+        .flat_map(|it| [digit(it >> 4), digit(it & 0xf)])
+        .collect()
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! The contract is what others build against: it may not change under them.
 
+#![allow(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
+
 use std::{fs, path::Path};
 
 use wit_parser::{Resolve, WorldId};

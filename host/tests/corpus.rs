@@ -1,5 +1,11 @@
 //! The labelled corpora, where they are: `PORTENT_CORPUS` names their folder.
 
+#![allow(
+    clippy::print_stderr,
+    clippy::unwrap_used,
+    reason = "a test says what went wrong by failing"
+)]
+
 mod support;
 
 use std::{

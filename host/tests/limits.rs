@@ -1,6 +1,8 @@
 //! Each limit of the sandbox, on both sides of it: raised it lets pass what it
 //! refused, lowered it refuses what it let pass.
 
+#![allow(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
+
 mod support;
 
 use std::{path::Path, process::Output};

@@ -3,6 +3,8 @@
 //! The plugins are built by `cargo xtask plugins`; without them these tests fail
 //! and say so.
 
+#![allow(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
+
 mod support;
 
 use std::{

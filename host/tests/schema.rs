@@ -1,5 +1,7 @@
 //! What replay prints for programs is an interface: it has a schema, and keeps to it.
 
+#![allow(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
+
 mod support;
 
 use std::{

@@ -1,5 +1,7 @@
 //! The directions of the architecture, held by looking at the text.
 
+#![allow(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
+
 use std::{
     fs,
     path::{Path, PathBuf},

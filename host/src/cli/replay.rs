@@ -191,7 +191,7 @@ fn read_all(file: &Path) -> io::Result<Vec<u8>> {
 
 /// Writes a line to stderr. That nobody reads it is no reason to stop.
 fn eprintln_lossy(line: std::fmt::Arguments<'_>) {
-    let _ = writeln!(io::stderr(), "{line}");
+    drop(writeln!(io::stderr(), "{line}"));
 }
 
 /// Takes what is read to the replay, and its changes to where they are printed.
@@ -247,7 +247,7 @@ impl<W: Write> Intake<'_, W> {
         let sink = &mut self.sink;
         self.replay.finish(&mut |change| {
             if let Some(sink) = sink {
-                sink.write(&change)
+                sink.write(&change);
             }
         });
         if PROBLEMS_NAMED < self.n_named {
@@ -377,7 +377,7 @@ fn summarise(replay: &replay::Replay, n_problems: u64, n_failed: usize) {
         ),
     ];
     for (n, what) in also.into_iter().filter(|(n, _)| 0 < *n) {
-        line.push_str(&format!("; {n} {what}"));
+        line.extend(["; ", &n.to_string(), " ", what]);
     }
     let (n_records, n_objects) = (replay.store().n_records(), replay.store().n_buckets());
     eprintln_lossy(format_args!(

@@ -7,14 +7,13 @@
 //! evidence, or that of what it ended, is live, so that the old Event of a fault
 //! cannot raise again what a newer one cleared.
 
-use crate::{
-    outcome::{
-        AdditionalReason, EndReason, Evidence, Finding, Held, Identity, Outcome, Status, Verdict,
-        newest_evidence,
-    },
-    record::EventRef,
-    subject::Subject,
+use std::cmp::Reverse;
+
+use super::{
+    AdditionalReason, EVIDENCE_MAX, EndReason, Evidence, Finding, Held, Identity, Outcome, Status,
+    Verdict,
 };
+use crate::{record::EventRef, subject::Subject};
 
 /// What a merge changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -289,4 +288,21 @@ pub(super) fn fold(held: &mut Held, folded: Held) {
         .additional_reasons
         .extend(folded.outcome.additional_reasons);
     held.outcome.verdict = held.outcome.verdict.take().or(folded.outcome.verdict);
+}
+
+/// Puts evidence in order, newest first, each Event once, and keeps
+/// [`EVIDENCE_MAX`].
+fn newest_evidence(mut evidence: Vec<Evidence>) -> Vec<Evidence> {
+    evidence
+        .sort_by(|a, b| (Reverse(a.last_seen), &a.event).cmp(&(Reverse(b.last_seen), &b.event)));
+    let mut newest: Vec<Evidence> = Vec::with_capacity(evidence.len().min(EVIDENCE_MAX));
+    for it in evidence {
+        if newest.len() == EVIDENCE_MAX {
+            break;
+        }
+        if !newest.iter().any(|known| known.event == it.event) {
+            newest.push(it);
+        }
+    }
+    newest
 }

@@ -1,13 +1,16 @@
 //! The rules of merging, each as a sentence, and all of them over histories
 //! made at random.
 
+use std::sync::Arc;
+
 use proptest::prelude::*;
 
 use super::*;
 use crate::{
+    reason::CallFailure,
     record::{Caps, ObjectKey, decode::WireEvent},
     store::Store,
-    subject::SubjectKey,
+    subject::{Subject, SubjectKey},
 };
 
 /// Events of one pod, and what a made-up classifier says of them.

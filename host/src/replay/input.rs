@@ -193,7 +193,7 @@ impl<'a, R: Reader> Source<'a, '_, R> {
             .rsplit_once(" at line ")
             .map_or(&*what, |(what, _)| what);
         Problem {
-            line: before.iter().filter(|it| **it == b'\n').count() + 1,
+            line: before.split(|it| *it == b'\n').count(),
             column: before.len() - line_start + 1,
             what: Visible(cut(what, 300)).to_string(),
         }

@@ -83,6 +83,10 @@ impl Description {
 }
 
 /// What of the optional fields crosses.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "one for each field that may cross"
+)]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reads {
     names: BTreeSet<String>,

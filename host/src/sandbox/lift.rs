@@ -40,9 +40,9 @@ pub(super) fn outcome(
         verdict,
         attributes,
     } = raw;
-    check.at_most("findings", findings.len(), limits.findings_per_subject)?;
+    at_most("findings", findings.len(), limits.findings_per_subject)?;
     let n_events = subject.events.len().max(1);
-    check.at_most(
+    at_most(
         "additional reasons",
         additional_reasons.len(),
         limits.additional_reasons_per_event.saturating_mul(n_events),
@@ -107,7 +107,7 @@ impl Check<'_> {
             types::Status::Cleared => Status::Cleared,
         };
         if !self.description.categories.contains(&category) {
-            return Err(self.undeclared("category", "categories", &category));
+            return Err(undeclared("category", "categories", &category));
         }
         self.declared_code(&code, status == Status::Cleared)?;
         self.text("a finding's key", &key)?;
@@ -176,7 +176,7 @@ impl Check<'_> {
             self.declared_code(&code, false)?;
         }
         self.text("a verdict's message", &message)?;
-        self.at_most("places to avoid", avoid.len(), self.limits.attributes)?;
+        at_most("places to avoid", avoid.len(), self.limits.attributes)?;
         for it in &avoid {
             self.text("a place to avoid", &it.key)?;
             self.text("a place to avoid", &it.value)?;
@@ -225,14 +225,7 @@ impl Check<'_> {
         if self.description.codes.contains(code) || (may_be_empty && code.is_empty()) {
             return Ok(());
         }
-        Err(self.undeclared("code", "codes", code))
-    }
-
-    fn undeclared(&self, what: &str, list: &str, it: &str) -> CallFailure {
-        let it = Visible(cut(it, 64)).to_string();
-        violation(format!(
-            "the {what} {it:?} is not among the {list} that it declares"
-        ))
+        Err(undeclared("code", "codes", code))
     }
 
     fn attributes(
@@ -240,7 +233,7 @@ impl Check<'_> {
         of: &str,
         raw: &[types::AttributeResult],
     ) -> Result<Attributes, CallFailure> {
-        self.at_most("attributes", raw.len(), self.limits.attributes)?;
+        at_most("attributes", raw.len(), self.limits.attributes)?;
         for it in raw {
             self.text("an attribute", &it.key)?;
             self.text("an attribute", &it.value)?;
@@ -266,16 +259,21 @@ impl Check<'_> {
             ),
         ))
     }
+}
 
-    fn at_most(&self, what: &str, n: usize, limit: usize) -> Result<(), CallFailure> {
-        if n <= limit {
-            return Ok(());
-        }
-        Err(CallFailure::new(
-            Reason::OutputLimit,
-            format!("{n} {what}, the limit is {limit}"),
-        ))
+fn undeclared(what: &str, list: &str, it: &str) -> CallFailure {
+    let it = Visible(cut(it, 64)).to_string();
+    violation(format!(
+        "the {what} {it:?} is not among the {list} that it declares"
+    ))
+}
+
+fn at_most(what: &str, n: usize, limit: usize) -> Result<(), CallFailure> {
+    if n <= limit {
+        return Ok(());
     }
+    let message = format!("{n} {what}, the limit is {limit}");
+    Err(CallFailure::new(Reason::OutputLimit, message))
 }
 
 fn lift_blame(it: types::Blame) -> Blame {

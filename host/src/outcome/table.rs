@@ -1,0 +1,230 @@
+//! The outcome table: what is held of each subject, from each classifier.
+//!
+//! It outlives the records that it rests on, so a new outcome is merged into
+//! what is held and never just assigned: a fault stays a fault when its Event is
+//! gone and a harmless one comes.
+//!
+//! An outcome that holds no finding, additional reason, verdict or error is not
+//! stored. Findings are few; additional reasons live and die with their records,
+//! so what bounds the table is the store beside it and the limits on what one
+//! call may say.
+
+use std::sync::Arc;
+
+use dashmap::{DashMap, Entry};
+
+use super::{
+    EndReason, Outcome, Provenance, Status,
+    merge::{self, Delta, Ended},
+};
+use crate::{
+    reason::CallFailure,
+    record::EventRef,
+    store::Version,
+    subject::{Subject, SubjectKey},
+};
+
+/// Counts the plugin sets of a process; a result of an older one is late.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Generation(pub u64);
+
+/// What is held of one subject from one classifier.
+#[derive(Clone, Debug)]
+pub struct Held {
+    /// Who said it.
+    pub classifier: Arc<Provenance>,
+    /// The API version of the object.
+    pub api_version: Arc<str>,
+    /// What is held to be so.
+    pub outcome: Outcome,
+    /// How the newest call failed, if it did: then `outcome` is the last good
+    /// one.
+    pub error: Option<CallFailure>,
+    /// Whether there was a good one.
+    pub ever_classified: bool,
+    version: Version,
+    generation: Generation,
+    pub(super) cleared_for: Vec<Ended>,
+}
+
+impl Held {
+    fn is_empty(&self) -> bool {
+        self.error.is_none()
+            && self.outcome.findings.is_empty()
+            && self.outcome.additional_reasons.is_empty()
+            && self.outcome.verdict.is_none()
+    }
+}
+
+/// What a merge changed, as sinks and streams see it.
+#[derive(Clone, Debug)]
+pub struct Change {
+    /// Whom it is about.
+    pub subject: SubjectKey,
+    /// The API version of the object.
+    pub api_version: Arc<str>,
+    /// Who says so.
+    pub classifier: Arc<Provenance>,
+    /// What is different.
+    pub delta: Delta,
+}
+
+/// What is held of all subjects.
+#[derive(Debug, Default)]
+pub struct Outcomes {
+    table: DashMap<SubjectKey, Vec<Held>>,
+}
+
+impl Outcomes {
+    /// Merges what a classifier said of a subject. `None` if that changes
+    /// nothing, or came too late: the subject or the plugin set is newer.
+    #[must_use = "a change that nobody is told of is lost"]
+    pub fn merge(
+        &self,
+        subject: &Subject,
+        classifier: &Arc<Provenance>,
+        generation: Generation,
+        said: Result<Outcome, CallFailure>,
+    ) -> Option<Change> {
+        let mut delta = Delta::default();
+        let entry = self.table.entry(subject.key.clone());
+        let entry = entry.and_modify(|held| {
+            if !held.iter().any(|it| it.classifier.name == classifier.name) {
+                held.push(Held::new(subject, classifier));
+            }
+        });
+        let mut all = match entry {
+            Entry::Occupied(all) => all,
+            Entry::Vacant(slot) => slot.insert_entry(vec![Held::new(subject, classifier)]),
+        };
+        if let Some(held) = all
+            .get_mut()
+            .iter_mut()
+            .find(|it| it.classifier.name == classifier.name)
+            && held.version <= subject.version
+            && held.generation <= generation
+        {
+            held.version = subject.version;
+            held.generation = generation;
+            held.classifier = Arc::clone(classifier);
+            held.api_version = Arc::clone(&subject.api_version);
+            match said {
+                Ok(outcome) => {
+                    held.error = None;
+                    held.ever_classified = true;
+                    delta = merge::merge(held, outcome, subject);
+                }
+                // A failed call ends nothing: what was last known stays.
+                Err(failure) => held.error = Some(failure),
+            }
+        }
+        all.get_mut().retain(|it| !it.is_empty());
+        if all.get().is_empty() {
+            all.remove();
+        }
+        (!delta.is_empty()).then(|| Change {
+            subject: subject.key.clone(),
+            api_version: Arc::clone(&subject.api_version),
+            classifier: Arc::clone(classifier),
+            delta,
+        })
+    }
+
+    /// Whether anything is held of a subject from a classifier.
+    #[must_use]
+    pub fn holds(&self, subject: &SubjectKey, classifier: &Provenance) -> bool {
+        self.table
+            .get(subject)
+            .is_some_and(|it| it.iter().any(|it| it.classifier.name == classifier.name))
+    }
+
+    /// Notes that an Event's record is gone. Its additional reasons go with it,
+    /// and so does a cleared finding once nothing of it is live. Findings that
+    /// hold stay: that an Event expired says nothing about what it reported.
+    pub fn event_gone(&self, subject: &SubjectKey, event: &EventRef) {
+        self.table.remove_if_mut(subject, |_, all| {
+            for held in all.iter_mut() {
+                merge::event_gone(held, event);
+            }
+            all.retain(|it| !it.is_empty());
+            all.is_empty()
+        });
+    }
+
+    /// Gives what is held of a subject without a uid to the one that turned out
+    /// to be it, and says what thereby ends under the old key.
+    #[must_use = "a change that nobody is told of is lost"]
+    pub fn fold(&self, from: &SubjectKey, into: &SubjectKey) -> Vec<Change> {
+        let Some((_, folded)) = self.table.remove(from) else {
+            return Vec::new();
+        };
+        let changes = folded.iter().filter_map(|held| {
+            let findings = held.outcome.findings.iter();
+            let active = findings.filter(|it| it.status == Status::Active);
+            let cleared: Vec<_> = active.map(|it| (it.clone(), EndReason::Folded)).collect();
+            (!cleared.is_empty()).then(|| Change {
+                subject: from.clone(),
+                api_version: Arc::clone(&held.api_version),
+                classifier: Arc::clone(&held.classifier),
+                delta: Delta {
+                    cleared,
+                    ..Delta::default()
+                },
+            })
+        });
+        let changes = changes.collect();
+        let mut all = self.table.entry(into.clone()).or_default();
+        for held in folded {
+            match all
+                .iter_mut()
+                .find(|it| it.classifier.name == held.classifier.name)
+            {
+                Some(known) => merge::fold(known, held),
+                None => all.push(held),
+            }
+        }
+        changes
+    }
+
+    /// How many subjects anything is held of.
+    #[must_use]
+    pub fn n_subjects(&self) -> usize {
+        self.table.len()
+    }
+
+    /// All that is held, by object, uid and classifier: for the end of a run.
+    #[must_use]
+    pub fn sorted(&self) -> Vec<(SubjectKey, Held)> {
+        let mut all: Vec<_> = self
+            .table
+            .iter()
+            .flat_map(|it| {
+                let key = it.key().clone();
+                it.value()
+                    .iter()
+                    .map(|held| (key.clone(), held.clone()))
+                    .collect::<Vec<_>>()
+            })
+            .collect();
+        all.sort_by(|(one, a), (other, b)| {
+            one.cmp(other)
+                .then_with(|| a.classifier.name.cmp(&b.classifier.name))
+        });
+        all
+    }
+}
+
+impl Held {
+    fn new(subject: &Subject, classifier: &Arc<Provenance>) -> Self {
+        Self {
+            classifier: Arc::clone(classifier),
+            api_version: Arc::clone(&subject.api_version),
+            outcome: Outcome::default(),
+            error: None,
+            ever_classified: false,
+            version: Version::default(),
+            generation: Generation::default(),
+            cleared_for: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Which object an Event is about, as a key.
+
+use std::{cmp::Ordering, fmt, sync::Arc};
+
+/// No namespace, kind, name or uid in Kubernetes is longer (a DNS subdomain has
+/// at most 253 characters, RFC 1123), but the server does not check those that
+/// an Event merely regards. Cutting one would merge two objects: it is refused.
+pub const IDENTITY_MAX_BYTES: usize = 253;
+
+/// The object that an Event regards.
+///
+/// A Node, or any other object of the cluster's scope, has the empty namespace.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct ObjectKey {
+    /// Namespace, kind and name, end to end: one allocation, cheap to clone.
+    text: Arc<str>,
+    namespace_end: u16,
+    kind_end: u16,
+}
+
+impl ObjectKey {
+    /// A key of these three. `None` when one of them is longer than
+    /// [`IDENTITY_MAX_BYTES`].
+    #[must_use]
+    pub fn new(namespace: &str, kind: &str, name: &str) -> Option<Self> {
+        if [namespace, kind, name]
+            .iter()
+            .any(|it| IDENTITY_MAX_BYTES < it.len())
+        {
+            return None;
+        }
+        let namespace_end = u16::try_from(namespace.len()).ok()?;
+        let kind_end = u16::try_from(namespace.len() + kind.len()).ok()?;
+        Some(Self {
+            text: [namespace, kind, name].concat().into(),
+            namespace_end,
+            kind_end,
+        })
+    }
+
+    /// Namespace, for example `ml-team`; empty for an object of the cluster's scope.
+    #[must_use]
+    pub fn namespace(&self) -> &str {
+        self.text
+            .get(..self.namespace_end.into())
+            .unwrap_or_default()
+    }
+
+    /// Kind, for example `Pod`.
+    #[must_use]
+    pub fn kind(&self) -> &str {
+        self.text
+            .get(self.namespace_end.into()..self.kind_end.into())
+            .unwrap_or_default()
+    }
+
+    /// Name, for example `train-0`.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.text.get(self.kind_end.into()..).unwrap_or_default()
+    }
+
+    fn parts(&self) -> (&str, &str, &str) {
+        (self.namespace(), self.kind(), self.name())
+    }
+}
+
+impl PartialOrd for ObjectKey {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for ObjectKey {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.parts().cmp(&other.parts())
+    }
+}
+
+impl fmt::Display for ObjectKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (namespace, kind, name) = self.parts();
+        if namespace.is_empty() {
+            write!(f, "{kind}/{name}")
+        } else {
+            write!(f, "{namespace}/{kind}/{name}")
+        }
+    }
+}
+
+impl fmt::Debug for ObjectKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
