@@ -197,6 +197,3 @@ impl Dispatcher {
         is_wanted.then_some(subject)
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -122,8 +122,14 @@ impl PluginSet {
 /// anything, and a large file is told by its length before it is in memory.
 fn read(path: &Path, limit: usize) -> Result<Vec<u8>, LoadFailure> {
     let failed = |err: io::Error| LoadFailure::new(Reason::ReadFailed, err.to_string());
-    let n_bytes = fs::metadata(path).map_err(failed)?.len();
-    if u64::try_from(limit).is_ok_and(|limit| limit < n_bytes) {
+    let file = fs::metadata(path).map_err(failed)?;
+    // A pipe or a device may have no end.
+    if !file.is_file() {
+        let message = "it is no regular file";
+        return Err(LoadFailure::new(Reason::ReadFailed, message));
+    }
+    let (n_bytes, limit) = (file.len(), u64::try_from(limit).unwrap_or(u64::MAX));
+    if limit < n_bytes {
         let message = format!("{n_bytes} bytes, the limit component-bytes is {limit}");
         return Err(LoadFailure::new(Reason::TooLarge, message));
     }
@@ -168,3 +174,6 @@ fn read_settings(path: &Path) -> Result<String, LoadFailure> {
 fn digest(bytes: &[u8]) -> String {
     format!("sha256:{}", hex(&Sha256::digest(bytes)))
 }
+
+#[cfg(test)]
+mod tests;

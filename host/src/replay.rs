@@ -26,6 +26,7 @@ use crate::{
 
 pub mod input;
 pub mod output;
+pub mod spill;
 pub mod table;
 
 /// What was read, and what became of it.

@@ -102,7 +102,7 @@ impl Toolchain {
         match self {
             Self::Active => "with the active toolchain",
             Self::Debian { .. } => {
-                "with Debian's compiler; it builds the standard library too: about a minute, once"
+                "with Debian's compiler (the first time, it builds the standard library too: about a minute)"
             }
         }
     }

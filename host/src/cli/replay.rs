@@ -377,7 +377,7 @@ fn summarise(replay: &replay::Replay, n_problems: u64, n_failed: usize) {
         ),
     ];
     for (n, what) in also.into_iter().filter(|(n, _)| 0 < *n) {
-        line.extend(["; ", &n.to_string(), " ", what]);
+        line.extend(["; ", what, ": ", &n.to_string()]);
     }
     let (n_records, n_objects) = (replay.store().n_records(), replay.store().n_buckets());
     eprintln_lossy(format_args!(

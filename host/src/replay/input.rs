@@ -76,22 +76,20 @@ pub fn read(input: &[u8], reader: &mut impl Reader) {
         input,
         reader,
         n_found: 0,
+        counted: (0, 1),
     };
-    if first_line_is_whole(&input[start..]) {
+    if first_line_is_whole(&input[start..]) || source.documents(start) == Form::Lines {
         source.lines(start);
-        return;
     }
-    // Documents over many lines. Where not even the first can be read, it may be
-    // the broken first line of many.
-    if let Err((at, err)) = source.documents(start) {
-        let may_be_lines = source.n_found == 0 && has_whole_line(&input[start..]);
-        if may_be_lines {
-            source.lines(start);
-        } else {
-            let at = at.min(input.len());
-            source.problem(at, &err);
-        }
-    }
+}
+
+/// How documents follow each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// Each on a line of its own.
+    Lines,
+    /// Over as many lines as they like.
+    Documents,
 }
 
 fn is_whole(line: &[u8]) -> bool {
@@ -102,15 +100,14 @@ fn is_blank(bytes: &[u8]) -> bool {
     bytes.iter().all(u8::is_ascii_whitespace)
 }
 
-/// Whether the first line is a JSON value of its own, or can be the start of none.
+/// Whether the first line that starts a document holds all of it, or can be the
+/// start of none. What stands before it (a warning of kubectl's) says nothing.
 fn first_line_is_whole(input: &[u8]) -> bool {
-    let line = input
-        .split(|it| *it == b'\n')
-        .find(|it| !is_blank(it))
-        .unwrap_or_default();
-    match serde_json::from_slice::<IgnoredAny>(line) {
+    let mut lines = input.split(|it| *it == b'\n');
+    let first = lines.find(|it| matches!(it.trim_ascii_start().first(), Some(b'{' | b'[')));
+    match serde_json::from_slice::<IgnoredAny>(first.unwrap_or_default()) {
         Ok(_) => true,
-        Err(err) => !err.is_eof(),
+        Err(err) => first.is_none() || !err.is_eof(),
     }
 }
 
@@ -123,13 +120,24 @@ struct Source<'a, 'r, R> {
     input: &'a [u8],
     reader: &'r mut R,
     n_found: usize,
+    /// An offset and its line. Lines are counted on from here, or naming each of
+    /// many problems would walk the whole input.
+    counted: (usize, usize),
 }
 
 impl<'a, R: Reader> Source<'a, '_, R> {
-    /// A document on each line.
+    /// A document on each line, until one begins that goes over many.
     fn lines(&mut self, start: usize) {
         let mut at = start;
+        let mut form = Form::Documents;
         for line in self.input[start..].split(|it| *it == b'\n') {
+            // Tried once: what says that these are lines stays so.
+            if form == Form::Documents && matches!(line.trim_ascii(), b"{" | b"[") {
+                form = self.documents(at);
+                if form == Form::Documents {
+                    return;
+                }
+            }
             if !is_blank(line) {
                 let mut json = serde_json::Deserializer::from_slice(line);
                 let read = self.document(at, &mut json).and_then(|()| json.end());
@@ -142,29 +150,34 @@ impl<'a, R: Reader> Source<'a, '_, R> {
     }
 
     /// Documents one after the other, over as many lines as they like. An error
-    /// in one is told, and reading goes on at the next line that starts one; an
-    /// error before anything was found is the caller's to judge.
-    fn documents(&mut self, start: usize) -> Result<(), (usize, serde_json::Error)> {
-        let mut at = start;
-        while !is_blank(&self.input[at..]) {
+    /// in one is told, and reading goes on at the next line that starts one. But
+    /// where not even the first can be read, it may be the broken first line of
+    /// many: then nothing is told.
+    fn documents(&mut self, start: usize) -> Form {
+        let (mut at, n_found) = (start, self.n_found);
+        loop {
+            at += self.input[at..].len() - self.input[at..].trim_ascii_start().len();
             let rest = &self.input[at..];
+            if rest.is_empty() {
+                return Form::Documents;
+            }
+            let is_first = is_blank(&self.input[start..at]);
             let mut json = serde_json::Deserializer::from_slice(rest);
             match self.document(at, &mut json) {
                 Ok(()) => at += json_offset(rest, &mut json),
                 Err(err) => {
-                    let failed_at = at + offset(rest, err.line(), err.column());
-                    if self.n_found == 0 {
-                        return Err((failed_at, err));
+                    if is_first && self.n_found == n_found && has_whole_line(rest) {
+                        return Form::Lines;
                     }
+                    let failed_at = at + offset(rest, err.line(), err.column());
                     self.problem(failed_at, &err);
-                    let Some(next) = next_document(self.input, failed_at) else {
-                        break;
+                    let Some(next) = next_document(self.input, at, failed_at) else {
+                        return Form::Documents;
                     };
                     at = next;
                 }
             }
         }
-        Ok(())
     }
 
     /// One document, which begins at `at`.
@@ -181,9 +194,16 @@ impl<'a, R: Reader> Source<'a, '_, R> {
         self.reader.problem(problem);
     }
 
-    fn locate(&self, at: usize, what: &dyn fmt::Display) -> Problem {
-        let before = &self.input[..at.min(self.input.len())];
-        let line_start = before
+    fn locate(&mut self, at: usize, what: &dyn fmt::Display) -> Problem {
+        let at = at.min(self.input.len());
+        let (from, line) = if self.counted.0 <= at {
+            self.counted
+        } else {
+            (0, 1)
+        };
+        let n_line_ends = self.input[from..at].split(|it| *it == b'\n').count() - 1;
+        self.counted = (at, line + n_line_ends);
+        let line_start = self.input[..at]
             .iter()
             .rposition(|it| *it == b'\n')
             .map_or(0, |it| it + 1);
@@ -193,8 +213,8 @@ impl<'a, R: Reader> Source<'a, '_, R> {
             .rsplit_once(" at line ")
             .map_or(&*what, |(what, _)| what);
         Problem {
-            line: before.split(|it| *it == b'\n').count(),
-            column: before.len() - line_start + 1,
+            line: self.counted.1,
+            column: at - line_start + 1,
             what: Visible(cut(what, 300)).to_string(),
         }
     }
@@ -205,7 +225,10 @@ impl<'a, R: Reader> Source<'a, '_, R> {
         let at = (raw.get().as_ptr() as usize).saturating_sub(self.input.as_ptr() as usize);
         match serde_json::from_str::<WireEvent<'a>>(raw.get()) {
             Ok(event) => self.event(at, event, make),
-            Err(err) => self.problem(at + column_offset(&err).saturating_sub(1), &err),
+            Err(err) => {
+                let failed_at = offset(raw.get().as_bytes(), err.line(), err.column());
+                self.problem(at + failed_at, &err);
+            }
         }
     }
 
@@ -349,11 +372,13 @@ fn json_offset(
     }
 }
 
-/// The next line after `at` that starts a document.
-fn next_document(input: &[u8], at: usize) -> Option<usize> {
-    let at = at.min(input.len());
-    let found = input[at..].windows(2).position(|it| it == b"\n{");
-    found.map(|it| at + it + 1)
+/// The next line that starts a document, behind the one that began at `at` and
+/// not before where that one failed.
+fn next_document(input: &[u8], at: usize, failed_at: usize) -> Option<usize> {
+    // The line end before what failed may be the one that is looked for.
+    let from = failed_at.max(at + 1).min(input.len()) - 1;
+    let found = input[from..].windows(2).position(|it| it == b"\n{");
+    found.map(|it| from + it + 1)
 }
 
 #[cfg(test)]

@@ -173,7 +173,7 @@ pub struct Event<'a> {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Error<'a> {
-    /// A code; `docs/reasons.md` lists them.
+    /// A code; `docs/replay.md` lists them.
     reason: &'a str,
     /// What the plugin did, for a person.
     message: &'a str,

@@ -321,6 +321,16 @@ fn failure(err: &wasmtime::Error, state: &State, fuel: u64) -> CallFailure {
 /// Frames of a backtrace that are shown.
 const FRAMES_MAX: usize = 3;
 
+/// What every panic of a Rust guest goes through, which says nothing of where it
+/// began.
+const MACHINERY: [&str; 5] = [
+    "__rust",
+    "rust_panic",
+    "rust_begin_unwind",
+    "::panicking::",
+    "::panic_fmt",
+];
+
 /// The innermost functions of the guest when it trapped, by name where its name
 /// section has them.
 fn frames(err: &wasmtime::Error) -> Vec<String> {
@@ -330,7 +340,8 @@ fn frames(err: &wasmtime::Error) -> Vec<String> {
         let (idx, rest) = line.trim_start().split_once(':')?;
         idx.parse::<u32>().ok()?;
         let (address, name) = rest.trim_start().split_once(" - ")?;
-        address.starts_with("0x").then(|| one_line(cut(name, 120)))
+        let is_machinery = MACHINERY.iter().any(|it| name.contains(it));
+        (address.starts_with("0x") && !is_machinery).then(|| one_line(cut(name, 120)))
     });
     frames.take(FRAMES_MAX).collect()
 }

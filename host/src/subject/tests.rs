@@ -7,7 +7,8 @@ use crate::{
 };
 
 /// An Event: its name, the uid of the object (empty when it does not say), and
-/// when it was created, first and last seen, in minutes; 0 for unknown.
+/// when it was created, first and last seen, in minutes; 0 for unknown. Its name
+/// is the object's API version, too, unless it begins with `?`.
 #[derive(Clone, Copy)]
 struct Event(&'static str, &'static str, [u32; 3]);
 
@@ -20,9 +21,10 @@ fn bucket(events: &[Event]) -> Bucket {
             0 => serde_json::Value::Null,
             it => format!("2026-01-01T00:{it:02}:00Z").into(),
         });
+        let api_version = name.strip_prefix('?').map_or(*name, |_| "");
         let json = serde_json::json!({
             "metadata": { "namespace": "ns", "name": name, "creationTimestamp": created },
-            "regarding": { "kind": "Pod", "namespace": "ns", "name": "pod", "uid": uid, "apiVersion": name },
+            "regarding": { "kind": "Pod", "namespace": "ns", "name": "pod", "uid": uid, "apiVersion": api_version },
             "deprecatedFirstTimestamp": first,
             "deprecatedLastTimestamp": last,
         })
@@ -213,10 +215,11 @@ fn only_what_is_of_interest_and_its_own_crosses_and_all_that_is_live_is_known() 
 
 #[test]
 fn the_api_version_is_the_newest_that_is_known() {
-    // The API version is the name, in here.
     let of = |events: &[Event]| Subject::of(key("x"), &bucket(events), |_| false).api_version;
     assert_eq!(&*of(&[seen("v1", "x", 1, 1)]), "v1");
     assert_eq!(&*of(&[seen("v1", "x", 9, 9), seen("v2", "x", 1, 1)]), "v2");
+    assert_eq!(&*of(&[seen("v1", "x", 1, 1), seen("?", "x", 9, 9)]), "v1");
+    assert_eq!(&*of(&[seen("?", "x", 1, 1)]), "");
 }
 
 #[test]
