@@ -14,6 +14,7 @@ use tracing_subscriber::EnvFilter;
 
 use crate::sandbox::Limits;
 
+mod interrupt;
 mod plugin;
 mod replay;
 
@@ -82,7 +83,7 @@ pub fn run() -> ExitCode {
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(io::stderr)
-        .with_ansi(io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none())
+        .with_ansi(io::stderr().is_terminal() && !no_color())
         .without_time()
         .with_target(false)
         .init();
@@ -100,8 +101,17 @@ pub fn run() -> ExitCode {
         {
             return ExitCode::SUCCESS;
         }
-        // Nothing is left to tell it to if stderr is closed too.
-        drop(writeln!(io::stderr(), "error: {err:#}"));
+        eprintln_lossy(format_args!("error: {err:#}"));
         ExitCode::from(2)
     })
+}
+
+/// Whether the user wants no colours (no-color.org).
+fn no_color() -> bool {
+    std::env::var_os("NO_COLOR").is_some_and(|it| !it.is_empty())
+}
+
+/// Writes a line to stderr. That nobody reads it is no reason to stop.
+fn eprintln_lossy(line: std::fmt::Arguments<'_>) {
+    drop(writeln!(io::stderr(), "{line}"));
 }

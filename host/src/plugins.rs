@@ -10,13 +10,14 @@ use std::{
     sync::Arc,
 };
 
+use serde_saphyr::UserMessageFormatter;
 use sha2::{Digest as _, Sha256};
 
 use crate::{
     outcome::{Generation, Provenance},
     reason::Reason,
     sandbox::{Description, Guest, LoadFailure, Sandbox},
-    text::{Visible, hex},
+    text::{Visible, cut, hex},
 };
 
 /// A loaded plugin.
@@ -142,31 +143,32 @@ const SETTINGS_MAX_BYTES: u64 = 1 << 20;
 /// The settings as JSON; `{}` when there is no file, or it is empty.
 fn read_settings(path: &Path) -> Result<String, LoadFailure> {
     let name = Visible(&path.display().to_string()).to_string();
+    let failed =
+        |reason, what: &dyn std::fmt::Display| LoadFailure::new(reason, format!("{name}: {what}"));
     let n_bytes = match fs::metadata(path) {
-        Ok(file) => file.len(),
+        Ok(file) if file.is_file() => file.len(),
+        Ok(_) => return Err(failed(Reason::ReadFailed, &"it is no regular file")),
         Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok("{}".to_owned()),
-        Err(err) => {
-            return Err(LoadFailure::new(
-                Reason::ReadFailed,
-                format!("{name}: {err}"),
-            ));
-        }
+        Err(err) => return Err(failed(Reason::ReadFailed, &err)),
     };
     if SETTINGS_MAX_BYTES < n_bytes {
-        let message = format!("{name}: {n_bytes} bytes, settings may have {SETTINGS_MAX_BYTES}");
-        return Err(LoadFailure::new(Reason::TooLarge, message));
+        let what = format!("{n_bytes} bytes, settings may have {SETTINGS_MAX_BYTES}");
+        return Err(failed(Reason::TooLarge, &what));
     }
-    let yaml = fs::read_to_string(path)
-        .map_err(|err| LoadFailure::new(Reason::ReadFailed, format!("{name}: {err}")))?;
-    let invalid =
-        |what: String| LoadFailure::new(Reason::SettingsInvalid, format!("{name}: {what}"));
-    let value: serde_json::Value =
-        serde_saphyr::from_str(&yaml).map_err(|err| invalid(err.to_string()))?;
+    let yaml = fs::read_to_string(path).map_err(|err| failed(Reason::ReadFailed, &err))?;
+    let value: serde_json::Value = serde_saphyr::from_str(&yaml).map_err(|err| {
+        // On one line: without the piece of the file that it would show.
+        let what = err
+            .without_snippet()
+            .render_with_formatter(&UserMessageFormatter);
+        failed(Reason::SettingsInvalid, &Visible(cut(&what, 512)))
+    })?;
     match value {
         serde_json::Value::Null => Ok("{}".to_owned()),
         serde_json::Value::Object(_) => Ok(value.to_string()),
-        _ => Err(invalid(
-            "settings are a mapping of keys to values, for example `key: value`".to_owned(),
+        _ => Err(failed(
+            Reason::SettingsInvalid,
+            &"settings are a mapping of keys to values, for example `key: value`",
         )),
     }
 }

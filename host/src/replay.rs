@@ -5,29 +5,67 @@
 //! of its records is removed or moves to another subject, and at the end of the
 //! input; in between it may change as often as it likes.
 //!
-//! It holds one record for each Event that is live at the end of what was read,
-//! and the outcomes.
+//! A recording may be of any size, so what is held is bounded ([`Bounds`]). What
+//! has to leave is classified first and handed out, and starts anew if it is
+//! heard of again: nothing is lost, but it comes in parts.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     num::NonZeroUsize,
     sync::Arc,
 };
 
 use crate::{
     dispatch::Dispatcher,
-    outcome::{Change, Outcomes},
+    outcome::{Change, Held, Outcomes},
     plugins::PluginSet,
     record::{Caps, ObjectKey, Record, Rejected, decode::WireEvent},
     sandbox::Limits,
     store::{Bucket, Put, Store},
-    subject::{SubjectKey, assigned},
+    subject::{SubjectKey, assigned, uids},
 };
 
 pub mod input;
 pub mod output;
 pub mod spill;
 pub mod table;
+
+/// Who is told what comes of a replay.
+pub trait Listener {
+    /// What is held of a subject changed.
+    fn change(&mut self, change: Change);
+    /// What is held of a subject at the end, or as it leaves: one for each
+    /// classifier that has something to say. A subject that left and came again
+    /// is told again.
+    fn element(&mut self, subject: &SubjectKey, held: &[Held]);
+}
+
+/// How much is held at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// Bytes of records and what comes with them. The object that was first heard
+    /// of longest ago leaves first.
+    pub store_bytes: usize,
+    /// Records of one object. With one more it leaves, so that an object that
+    /// never stops displaces nobody but itself.
+    pub records_per_object: usize,
+    /// Subjects with an outcome.
+    pub outcomes: usize,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self {
+            store_bytes: 256 << 20,
+            records_per_object: 64,
+            outcomes: 16_384,
+        }
+    }
+}
+
+/// How many objects are classified and handed out at once at the end: enough to
+/// fill batches, and little to hold.
+const SLICE: usize = 4_096;
 
 /// What was read, and what became of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -40,6 +78,10 @@ pub struct Tally {
     pub malformed_fields: u64,
     /// Deletions of Events that were not known.
     pub unknown_deletions: u64,
+    /// Objects that left before the end of the input, to make room for others.
+    pub left_early: u64,
+    /// Objects that left because they had too many records.
+    pub left_full: u64,
 }
 
 impl Tally {
@@ -56,8 +98,12 @@ pub struct Replay {
     store: Arc<Store>,
     outcomes: Arc<Outcomes>,
     dispatcher: Dispatcher,
+    bounds: Bounds,
     caps: Caps,
     tally: Tally,
+    /// The objects with records, in the order in which they were first heard of;
+    /// among them may be some that have none any more.
+    order: VecDeque<ObjectKey>,
 }
 
 impl Replay {
@@ -69,6 +115,7 @@ impl Replay {
     pub fn new(
         plugins: Arc<PluginSet>,
         limits: &Limits,
+        bounds: Bounds,
         n_workers: NonZeroUsize,
     ) -> std::io::Result<Self> {
         let (store, outcomes) = (Arc::<Store>::default(), Arc::<Outcomes>::default());
@@ -79,12 +126,15 @@ impl Replay {
             limits.clone(),
             n_workers,
         )?;
+        let (caps, tally, order) = (Caps::default(), Tally::default(), VecDeque::new());
         Ok(Self {
             store,
             outcomes,
             dispatcher,
-            caps: Caps::default(),
-            tally: Tally::default(),
+            bounds,
+            caps,
+            tally,
+            order,
         })
     }
 
@@ -93,35 +143,27 @@ impl Replay {
     /// # Errors
     ///
     /// If it was refused, which is counted.
-    pub fn put(
-        &mut self,
-        wire: &WireEvent<'_>,
-        on_change: &mut dyn FnMut(Change),
-    ) -> Result<(), Rejected> {
+    pub fn put(&mut self, wire: &WireEvent<'_>, to: &mut dyn Listener) -> Result<(), Rejected> {
         self.tally.received += 1;
         self.tally.malformed_fields += u64::from(wire.n_malformed());
-        let (object, record) = match Record::pare_down(wire, self.caps) {
-            Ok(known) => known,
-            Err(why) => {
-                *self.tally.rejected.entry(why).or_default() += 1;
-                return Err(why);
-            }
-        };
+        let (object, record) = Record::pare_down(wire, self.caps)
+            .inspect_err(|why| *self.tally.rejected.entry(*why).or_default() += 1)?;
 
-        let shift = self.store.view(&object, |bucket| {
-            // Most Events are new, and say whom they regard: they move nobody.
-            let is_plain = |it: &Record| !it.object_uid().is_empty() && it.name() != record.name();
-            let moves_nobody = !record.object_uid().is_empty()
-                && bucket.records().iter().all(|it| is_plain(&it.record));
-            if moves_nobody {
+        let known = self
+            .store
+            .view(&object, |bucket| Known::of(bucket, &record, &self.bounds));
+        let is_new = known.is_none();
+        let shift = match known {
+            Some(Known::Full) => {
+                self.tally.left_full += 1;
+                self.leave(std::slice::from_ref(&object), to);
                 Shift::default()
-            } else {
-                Shift::between(bucket, &bucket.with(record.clone()))
             }
-        });
-        let shift = shift.unwrap_or_default();
+            Some(Known::Room(shift)) => shift,
+            None => Shift::default(),
+        };
         self.dispatcher
-            .settle(&subjects(&object, &shift.lost), on_change);
+            .settle(&subjects(&object, &shift.lost), &mut |it| to.change(it));
 
         match self.store.put(object.clone(), record.clone()) {
             Put::Inserted => self.mark(&object, &[&record]),
@@ -134,12 +176,16 @@ impl Replay {
                 self.mark(&object, &[&record]);
             }
         }
-        self.apply(&object, &shift, on_change);
+        self.apply(&object, &shift, to);
+        if is_new {
+            self.order.push_back(object);
+        }
+        self.make_room(to);
         Ok(())
     }
 
     /// An Event that is deleted.
-    pub fn delete(&mut self, wire: &WireEvent<'_>, on_change: &mut dyn FnMut(Change)) {
+    pub fn delete(&mut self, wire: &WireEvent<'_>, to: &mut dyn Listener) {
         self.tally.malformed_fields += u64::from(wire.n_malformed());
         let Ok((object, record)) = Record::pare_down(wire, self.caps) else {
             // It was refused when it came, too.
@@ -151,7 +197,7 @@ impl Replay {
         });
         let shift = shift.unwrap_or_default();
         self.dispatcher
-            .settle(&subjects(&object, &shift.lost), on_change);
+            .settle(&subjects(&object, &shift.lost), &mut |it| to.change(it));
 
         match self.store.remove(&object, record.name(), record.uid()) {
             None => self.tally.unknown_deletions += 1,
@@ -165,11 +211,94 @@ impl Replay {
                 }
             }
         }
+        self.make_room(to);
     }
 
-    /// Classifies what is left at the end of the input.
-    pub fn finish(&mut self, on_change: &mut dyn FnMut(Change)) {
-        self.dispatcher.drain(on_change);
+    /// Classifies what is left at the end of the input, and hands it out.
+    pub fn finish(&mut self, to: &mut dyn Listener) {
+        let objects = std::mem::take(&mut self.order);
+        for slice in Vec::from(objects).chunks(SLICE) {
+            self.hand_out(slice, to);
+        }
+        self.hand_out_rest(to);
+    }
+
+    /// Lets objects leave until what is held is within its bounds, and a little
+    /// more, so that it is not for one object at a time.
+    fn make_room(&mut self, to: &mut dyn Listener) {
+        let Bounds {
+            store_bytes,
+            records_per_object: _,
+            outcomes,
+        } = self.bounds;
+        if store_bytes < self.store.n_bytes() {
+            let enough = store_bytes - store_bytes / 8;
+            while enough < self.store.n_bytes() {
+                let n = self.order.len().min(SLICE);
+                if n == 0 {
+                    break;
+                }
+                let leaving: Vec<_> = self.order.drain(..n).collect();
+                let n_before = self.store.n_buckets();
+                self.leave(&leaving, to);
+                let n_left = n_before - self.store.n_buckets();
+                self.tally.left_early += u64::try_from(n_left).unwrap_or(u64::MAX);
+            }
+        }
+        if outcomes < self.outcomes.n_subjects() {
+            // Those that are classified before the end are those whose Events are
+            // deleted: they are as good as over.
+            let (mut objects, n_before) = (self.outcomes.objects(), self.store.n_buckets());
+            objects.retain(|it| self.store.view(it, |_| ()).is_some());
+            self.leave(&objects, to);
+            self.hand_out_rest(to);
+            let n_left = n_before - self.store.n_buckets();
+            self.tally.left_early += u64::try_from(n_left).unwrap_or(u64::MAX);
+        }
+        // Of what was deleted meanwhile nothing but the key is left in the order.
+        if 65_536 < self.order.len() && 2 * self.store.n_buckets() < self.order.len() {
+            let mut seen = std::collections::HashSet::new();
+            self.order
+                .retain(|it| self.store.view(it, |_| ()).is_some() && seen.insert(it.clone()));
+        }
+    }
+
+    /// Classifies objects, hands them out, and forgets them.
+    fn leave(&mut self, objects: &[ObjectKey], to: &mut dyn Listener) {
+        self.hand_out(objects, to);
+        for object in objects {
+            self.store.evict(object);
+        }
+    }
+
+    /// Classifies the subjects of these objects and hands out what is held of them.
+    fn hand_out(&mut self, objects: &[ObjectKey], to: &mut dyn Listener) {
+        let subjects: Vec<_> = objects
+            .iter()
+            .flat_map(|object| {
+                let uids = self.store.view(object, |bucket| {
+                    uids(bucket)
+                        .into_iter()
+                        .map(Arc::from)
+                        .collect::<BTreeSet<Arc<str>>>()
+                });
+                subjects(object, &uids.unwrap_or_default())
+            })
+            .collect();
+        self.dispatcher.settle(&subjects, &mut |it| to.change(it));
+        for subject in subjects {
+            let held = self.outcomes.take(&subject);
+            if !held.is_empty() {
+                to.element(&subject, &held);
+            }
+        }
+    }
+
+    /// Hands out what is held of subjects of which no record is left.
+    fn hand_out_rest(&mut self, to: &mut dyn Listener) {
+        for (subject, held) in self.outcomes.take_all() {
+            to.element(&subject, &held);
+        }
     }
 
     /// What is held of all subjects.
@@ -213,7 +342,7 @@ impl Replay {
 
     /// Marks those whose records are others now, and lets the subject that had
     /// no uid go up in the one that turned out to be it.
-    fn apply(&mut self, object: &ObjectKey, shift: &Shift, on_change: &mut dyn FnMut(Change)) {
+    fn apply(&mut self, object: &ObjectKey, shift: &Shift, to: &mut dyn Listener) {
         for uids in [&shift.gained, &shift.lost] {
             for subject in subjects(object, uids) {
                 self.dispatcher.mark_moved(&subject);
@@ -228,11 +357,39 @@ impl Replay {
                 object: object.clone(),
                 uid: Arc::clone(into),
             };
-            self.outcomes
-                .fold(&unnamed, &named)
-                .into_iter()
-                .for_each(on_change);
+            let changes = self.outcomes.fold(&unnamed, &named);
+            changes.into_iter().for_each(|it| to.change(it));
         }
+    }
+}
+
+/// What is known of the object of a record that comes.
+enum Known {
+    /// It has as many records as it may, and this is one more.
+    Full,
+    /// It may have it, and these subjects get other records by it.
+    Room(Shift),
+}
+
+impl Known {
+    fn of(bucket: &Bucket, record: &Record, bounds: &Bounds) -> Self {
+        let is_known = |it: &Record| it.name() == record.name();
+        let n_records = bucket.records().len();
+        if bounds.records_per_object <= n_records
+            && !bucket.records().iter().any(|it| is_known(&it.record))
+        {
+            return Self::Full;
+        }
+        // Most Events are new, and say whom they regard: they move nobody.
+        let moves_nobody = !record.object_uid().is_empty()
+            && bucket
+                .records()
+                .iter()
+                .all(|it| !it.record.object_uid().is_empty() && !is_known(&it.record));
+        if moves_nobody {
+            return Self::Room(Shift::default());
+        }
+        Self::Room(Shift::between(bucket, &bucket.with(record.clone())))
     }
 }
 

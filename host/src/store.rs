@@ -11,10 +11,15 @@
 //! [`Store::view`]. No method returns a guard, so none can be held across a
 //! second call.
 //!
-//! What bounds it today is the input: it holds one record per live Event, and
-//! gives the bucket back with the last of them.
+//! It holds one record per live Event, gives the bucket back with the last of
+//! them, and knows how many bytes that is ([`Store::n_bytes`]). Who fills it
+//! decides what has to leave when that is too much, and lets it leave by
+//! [`Store::evict`], a bucket at a time.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::{
+    mem::size_of,
+    sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
+};
 
 use dashmap::{DashMap, Entry};
 
@@ -28,7 +33,17 @@ pub struct Bucket {
     /// In order of arrival. Events of one object are few, so a scan beats a hash.
     records: Vec<Stored>,
     version: Version,
+    /// What it and its records cost in memory, about.
+    n_bytes: usize,
 }
+
+/// What a bucket costs beside its records: its key, its slot in a table that may
+/// be half empty, and the marks of whoever has yet to look at its subjects.
+const BUCKET_BYTES: usize = 512;
+
+/// What a record costs beside its text: its fixed part, in a vector that grows
+/// by doubling, and the counts and the header of the text's allocation.
+const RECORD_BYTES: usize = size_of::<Stored>() * 3 / 2 + 32;
 
 /// A record and when it came, as a number that only grows.
 #[derive(Clone, Debug)]
@@ -72,6 +87,8 @@ pub struct Totals {
     pub deleted: u64,
     /// Records removed because another Event took their name.
     pub replaced: u64,
+    /// Records removed because their object had to make room.
+    pub evicted: u64,
 }
 
 /// Live records, bucketed by object.
@@ -83,6 +100,8 @@ pub struct Store {
     merged: AtomicU64,
     deleted: AtomicU64,
     replaced: AtomicU64,
+    evicted: AtomicU64,
+    n_bytes: AtomicUsize,
 }
 
 impl Store {
@@ -93,13 +112,18 @@ impl Store {
         // Drawn under the lock: a version of a bucket is never older than the one before.
         let sequence = self.changes.fetch_add(1, Relaxed) + 1;
         let put = match entry {
-            Entry::Occupied(mut bucket) => bucket.get_mut().put(record, sequence),
+            Entry::Occupied(mut bucket) => {
+                let bucket = bucket.get_mut();
+                let before = bucket.n_bytes;
+                let put = bucket.put(record, sequence);
+                self.n_bytes.fetch_add(bucket.n_bytes, Relaxed);
+                self.n_bytes.fetch_sub(before, Relaxed);
+                put
+            }
             Entry::Vacant(slot) => {
-                let records = vec![Stored { record, sequence }];
-                slot.insert(Bucket {
-                    records,
-                    version: Version(sequence),
-                });
+                let bucket = Bucket::of(Stored { record, sequence });
+                self.n_bytes.fetch_add(bucket.n_bytes, Relaxed);
+                slot.insert(bucket);
                 Put::Inserted
             }
         };
@@ -120,15 +144,36 @@ impl Store {
         let mut removed = None;
         self.buckets.remove_if_mut(key, |_, bucket| {
             if let Some(idx) = bucket.position(event_name, event_uid) {
-                removed = Some(bucket.records.remove(idx).record);
+                let record = bucket.take(idx);
                 bucket.version = Version(self.changes.fetch_add(1, Relaxed) + 1);
+                self.n_bytes.fetch_sub(record.n_bytes(), Relaxed);
+                removed = Some(record);
             }
-            bucket.records.is_empty()
+            let is_empty = bucket.records.is_empty();
+            if is_empty {
+                self.n_bytes.fetch_sub(BUCKET_BYTES, Relaxed);
+            }
+            is_empty
         });
         if removed.is_some() {
             self.deleted.fetch_add(1, Relaxed);
         }
         removed
+    }
+
+    /// Removes a whole bucket, to make room.
+    pub fn evict(&self, key: &ObjectKey) -> Option<Bucket> {
+        let (_, bucket) = self.buckets.remove(key)?;
+        self.n_bytes.fetch_sub(bucket.n_bytes, Relaxed);
+        let n_records = u64::try_from(bucket.records.len()).unwrap_or(u64::MAX);
+        self.evicted.fetch_add(n_records, Relaxed);
+        Some(bucket)
+    }
+
+    /// What all of it costs in memory, about.
+    #[must_use]
+    pub fn n_bytes(&self) -> usize {
+        self.n_bytes.load(Relaxed)
     }
 
     /// Reads a bucket under its lock. `read` must not call the store.
@@ -157,11 +202,22 @@ impl Store {
             merged: self.merged.load(Relaxed),
             deleted: self.deleted.load(Relaxed),
             replaced: self.replaced.load(Relaxed),
+            evicted: self.evicted.load(Relaxed),
         }
     }
 }
 
 impl Bucket {
+    fn of(stored: Stored) -> Self {
+        let n_bytes = BUCKET_BYTES + stored.record.n_bytes();
+        let version = Version(stored.sequence);
+        Self {
+            records: vec![stored],
+            version,
+            n_bytes,
+        }
+    }
+
     /// The records, in order of arrival.
     #[must_use]
     pub fn records(&self) -> &[Stored] {
@@ -187,7 +243,7 @@ impl Bucket {
     pub fn without(&self, event_name: &str, event_uid: &str) -> Self {
         let mut bucket = self.clone();
         if let Some(idx) = bucket.position(event_name, event_uid) {
-            bucket.records.remove(idx);
+            bucket.take(idx);
         }
         bucket
     }
@@ -200,32 +256,47 @@ impl Bucket {
             .position(|it| it.record.name() == event_name && may_equal(it.record.uid(), event_uid))
     }
 
+    /// Removes a record by its place.
+    fn take(&mut self, idx: usize) -> Record {
+        let Stored { record, .. } = self.records.remove(idx);
+        self.n_bytes -= record.n_bytes();
+        record
+    }
+
     fn put(&mut self, record: Record, sequence: u64) -> Put {
-        let Some(known) = self
+        let known = self
             .records
-            .iter_mut()
-            .find(|it| it.record.name() == record.name())
-        else {
-            self.version = Version(sequence);
-            self.records.push(Stored { record, sequence });
-            return Put::Inserted;
+            .iter()
+            .position(|it| it.record.name() == record.name());
+        let replaced = match known {
+            Some(idx) if may_equal(self.records[idx].record.uid(), record.uid()) => {
+                return self.update(idx, record, sequence);
+            }
+            Some(idx) => Some(self.take(idx)),
+            None => None,
         };
-        if !may_equal(known.record.uid(), record.uid()) {
-            let idx = self
-                .records
-                .iter()
-                .position(|it| it.record.name() == record.name());
-            let replaced = idx.map(|it| self.records.remove(it).record);
-            self.version = Version(sequence);
-            self.records.push(Stored { record, sequence });
-            return replaced.map_or(Put::Inserted, Put::Replaced);
-        }
-        let record = record.after(&known.record);
-        if record == known.record {
+        self.version = Version(sequence);
+        self.n_bytes += record.n_bytes();
+        self.records.push(Stored { record, sequence });
+        replaced.map_or(Put::Inserted, Put::Replaced)
+    }
+
+    fn update(&mut self, idx: usize, record: Record, sequence: u64) -> Put {
+        let known = &mut self.records[idx].record;
+        let record = record.after(known);
+        if record == *known {
             return Put::Unchanged;
         }
         self.version = Version(sequence);
-        Put::Updated(std::mem::replace(&mut known.record, record))
+        self.n_bytes = self.n_bytes + record.n_bytes() - known.n_bytes();
+        Put::Updated(std::mem::replace(known, record))
+    }
+}
+
+impl Record {
+    /// What it costs in a bucket, about.
+    fn n_bytes(&self) -> usize {
+        RECORD_BYTES + self.n_text_bytes()
     }
 }
 

@@ -1,8 +1,7 @@
 //! `portent replay`.
 
 use std::{
-    fs,
-    io::{self, IsTerminal as _, Read as _, Write},
+    io::{self, IsTerminal as _},
     num::NonZeroUsize,
     path::{Path, PathBuf},
     process::ExitCode,
@@ -11,41 +10,55 @@ use std::{
 };
 
 use anyhow::Context as _;
-use clap::Args;
+use clap::{Args, ValueEnum};
+use jiff::tz::TimeZone;
 
-use super::{LimitArgs, Output};
+use super::{LimitArgs, Output, eprintln_lossy};
 use crate::{
-    outcome::Change,
     plugins::PluginSet,
-    record::Rejected,
     replay::{
-        self,
-        input::{self, Item, Problem},
-        output::{ChangeRecord, Element, Framing, Writer},
-        table::{self, Style},
+        self, Bounds,
+        output::Framing,
+        spill,
+        table::{Clock, Digest, ROWS_MAX, Style},
     },
-    sandbox::Sandbox,
+    sandbox::{Limits, Sandbox, on_guest_stack},
     text::Visible,
 };
 
+mod ahead;
+mod intake;
+mod progress;
+mod sink;
+
+use intake::{Intake, Scope};
+use progress::Progress;
+use sink::{Changes, Only, Sink};
+
 /// Classify recorded Events, with no cluster.
 ///
-/// Reads what `kubectl get events -A -o json` prints, JSON lines of Events, or
-/// watch frames, of core/v1 or events.k8s.io/v1, and prints what the plugins say
-/// of it. What cannot be read is named on stderr, and the rest is classified.
+/// Reads what `kubectl get events -A -o json` (or `-o yaml`) prints, JSON lines of
+/// Events, or watch frames, of core/v1 or events.k8s.io/v1, plain or compressed
+/// with gzip or zstd, from files, folders or standard input, and prints what the
+/// plugins say of it. What cannot be read is named on stderr, and the rest is
+/// classified.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   kubectl get events -A -o json | portent replay -
   portent replay --plugins target/plugins demo/recording.json
-  portent replay -o jsonl events.json | jq 'select(.outcome.findings | length > 0)'
+  portent replay must-gather/ --namespace ml-team --only findings
+  portent replay -o jsonl events.json.gz | jq 'select(.outcome.findings | length > 0)'
   kubectl get events -A -w -o json --output-watch-events | portent replay --changes -o jsonl -
 
 Exit codes:
-  0  done; 2  not done, or with --strict: not all of it could be read and classified")]
+  0    done
+  2    not done, or with --strict: not all of it could be read and classified
+  130  interrupted by Ctrl-C: what there was until then is printed")]
 pub(super) struct Replay {
-    /// The recording; `-` is standard input.
-    file: PathBuf,
+    /// The recordings: files, or folders that hold some; `-` is standard input.
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
     /// The folder with the plugins: NAME.wasm, and NAME.yaml for its settings.
     #[arg(
         long,
@@ -63,11 +76,47 @@ pub(super) struct Replay {
     /// Exit with 2 if anything could not be read, loaded or classified.
     #[arg(long)]
     strict: bool,
+    /// Say nothing on stderr but what went wrong.
+    #[arg(short, long)]
+    quiet: bool,
+    /// Print only this part of what the plugins say.
+    #[arg(long, value_enum)]
+    only: Option<Only>,
+    /// Consider only Events about this object, of whatever kind; may be repeated.
+    #[arg(long = "object", value_name = "NAMESPACE/NAME")]
+    objects: Vec<String>,
+    /// Consider only Events of this namespace; may be repeated.
+    #[arg(short, long = "namespace", value_name = "NAMESPACE")]
+    namespaces: Vec<String>,
+    /// How to write times in a table.
+    #[arg(long, value_enum, default_value = "utc")]
+    time: Time,
+    /// Where results wait that do not fit in memory, and how much of them (bytes).
+    #[arg(long, value_name = "DIR")]
+    tmp: Option<PathBuf>,
+    /// The most that may wait there, in bytes. What is over is dropped, and counted.
+    #[arg(long, value_name = "BYTES", default_value_t = spill::Bounds::default().file_bytes)]
+    tmp_bytes: u64,
+    /// Bytes of records that are held at once. What is over is classified early,
+    /// and comes in parts.
+    #[arg(long, value_name = "BYTES", default_value_t = Bounds::default().store_bytes)]
+    store_bytes: usize,
     /// Threads that classify; as many as there are processors unless set.
     #[arg(long, value_name = "N")]
     workers: Option<NonZeroUsize>,
     #[command(flatten)]
     limits: LimitArgs,
+}
+
+/// How times are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Time {
+    /// In UTC.
+    Utc,
+    /// In the time zone of this machine.
+    Local,
+    /// As the time before the newest that is shown.
+    Relative,
 }
 
 /// Instances are pooled for 16 at once; more threads would wait for them.
@@ -76,78 +125,97 @@ const WORKERS_MAX: usize = 16;
 impl Replay {
     pub(super) fn run(self) -> anyhow::Result<ExitCode> {
         let Self {
-            file,
+            files,
             plugins,
             output,
             changes,
             strict,
+            quiet,
+            only,
+            objects,
+            namespaces,
+            time,
+            tmp,
+            tmp_bytes,
+            store_bytes,
             workers,
             limits,
         } = self;
-        let workers =
-            workers.unwrap_or_else(|| thread::available_parallelism().unwrap_or(NonZeroUsize::MIN));
-        let workers = workers.min(NonZeroUsize::new(WORKERS_MAX).unwrap_or(NonZeroUsize::MIN));
+        let workers = workers
+            .unwrap_or_else(|| thread::available_parallelism().unwrap_or(NonZeroUsize::MIN))
+            .min(NonZeroUsize::new(WORKERS_MAX).unwrap_or(NonZeroUsize::MIN));
         let limits = limits.limits()?;
-        let plugins = load(&plugins, limits.clone())?;
+        let scope = Scope::new(objects, namespaces)?;
+        let clock = match time {
+            Time::Utc => Clock::Utc,
+            Time::Local => Clock::Zone(TimeZone::system()),
+            Time::Relative => Clock::Relative,
+        };
+        let mut spill_bounds = spill::Bounds {
+            file_bytes: tmp_bytes,
+            ..spill::Bounds::default()
+        };
+        if let Some(tmp) = tmp {
+            spill_bounds.folder = tmp;
+        }
+        let plugins = load(&plugins, &limits)?;
         let n_not_loaded = plugins.failed.len();
 
-        let name = if file.as_os_str() == "-" {
-            "standard input".to_owned()
-        } else {
-            file.display().to_string()
-        };
-        let name = Visible(&name).to_string();
-        let bytes = read_all(&file).with_context(|| format!("cannot read {name}"))?;
-
         let stdout = io::stdout();
-        let is_terminal = stdout.is_terminal();
-        let style = match (
-            is_terminal,
-            std::env::var_os("NO_COLOR").is_some_and(|it| !it.is_empty()),
-        ) {
-            (true, false) => Style::Terminal,
-            (true, true) => Style::Colourless,
-            (false, _) => Style::Plain,
+        let style = style(stdout.is_terminal());
+        let to = io::BufWriter::new(stdout.lock());
+        let sink = match (changes, framing(output)) {
+            (true, framing) => Sink::Changes(Changes::new(to, framing, clock)),
+            (false, Some(framing)) => Sink::Json {
+                to,
+                framing,
+                spill: spill::Spill::new(spill_bounds),
+            },
+            (false, None) => Sink::Table {
+                to,
+                style,
+                clock,
+                digest: Digest::new(ROWS_MAX),
+            },
         };
-        let mut to = io::BufWriter::new(stdout.lock());
-        let mut sink = changes.then(|| ChangeSink::new(output, &mut to));
-        let mut replay = replay::Replay::new(Arc::new(plugins), &limits, workers)
+        let bounds = Bounds {
+            store_bytes,
+            ..Bounds::default()
+        };
+        let replay = replay::Replay::new(Arc::new(plugins), &limits, bounds, workers)
             .context("cannot start the worker threads")?;
-        let mut intake = Intake {
-            replay: &mut replay,
-            sink: sink.as_mut(),
-            name: &name,
-            n_items: 0,
-            n_problems: 0,
-            n_named: 0,
-        };
-        input::read(&bytes, &mut intake);
-        intake.finish();
-        let (n_items, n_problems) = (intake.n_items, intake.n_problems);
-        if n_items == 0 && 0 < n_problems {
+
+        let interrupted = super::interrupt::watch()?;
+        let mut intake = Intake::new(replay, sink::Filtered::new(sink, only), scope, interrupted);
+        let progress = Progress::new(quiet);
+        intake.read_all(&files, progress)?;
+        let read = intake.finish()?;
+
+        let was_interrupted = super::interrupt::is_set(interrupted);
+        if read.n_items == 0 && 0 < read.n_problems && !was_interrupted {
             anyhow::bail!(
-                "{name} holds no Event that can be read; what is wanted is the JSON that \
-                 `kubectl get events -A -o json` prints, JSON lines of Events, or watch frames"
+                "{} no Event that can be read; what is wanted is the JSON or YAML that `kubectl get \
+                 events -A` prints with -o, JSON lines of Events, or watch frames",
+                if files.len() == 1 {
+                    "the input holds"
+                } else {
+                    "the inputs hold"
+                }
             );
         }
-        if n_items == 0 {
-            eprintln_lossy(format_args!("no events in {name}"));
+        if read.n_items == 0 {
+            eprintln_lossy(format_args!("no events"));
+        } else if !quiet {
+            read.summarise();
         }
-
-        let held = replay.outcomes().sorted();
-        match sink {
-            Some(sink) => sink.finish()?,
-            None => write_held(&mut to, &held, output, style, 0 < n_items)?,
+        read.say_what_was_dropped();
+        if was_interrupted {
+            eprintln_lossy(format_args!(
+                "interrupted: what is printed is what there was until then"
+            ));
+            return Ok(ExitCode::from(130));
         }
-        to.flush()?;
-        let n_failed = held.iter().filter(|(_, held)| held.error.is_some()).count();
-        if 0 < n_items {
-            summarise(&replay, n_problems, n_failed);
-        }
-        let is_complete = n_problems == 0
-            && n_not_loaded == 0
-            && n_failed == 0
-            && replay.tally().n_rejected() == 0;
+        let is_complete = n_not_loaded == 0 && read.is_complete();
         Ok(if strict && !is_complete {
             ExitCode::from(2)
         } else {
@@ -156,13 +224,31 @@ impl Replay {
     }
 }
 
+fn style(is_terminal: bool) -> Style {
+    match (is_terminal, super::no_color()) {
+        (true, false) => Style::Terminal,
+        (true, true) => Style::Colourless,
+        (false, _) => Style::Plain,
+    }
+}
+
+fn framing(output: Output) -> Option<Framing> {
+    match output {
+        Output::Table => None,
+        Output::Json => Some(Framing::Array),
+        Output::Jsonl => Some(Framing::Lines),
+    }
+}
+
 /// Loads the plugins of a folder, and says which it could not.
-fn load(folder: &Path, limits: crate::sandbox::Limits) -> anyhow::Result<PluginSet> {
+fn load(folder: &Path, limits: &Limits) -> anyhow::Result<PluginSet> {
     let shown = Visible(&folder.display().to_string()).to_string();
-    let sandbox = Sandbox::new(limits)?;
+    let sandbox = Sandbox::new(limits.clone())?;
     // Loading calls guests, too.
-    let set = crate::sandbox::on_guest_stack(|| PluginSet::load(&sandbox, folder)).with_context(|| {
-        format!("cannot read the plugin folder {shown}; name one that holds NAME.wasm files with --plugins DIR")
+    let set = on_guest_stack(|| PluginSet::load(&sandbox, folder)).with_context(|| {
+        format!(
+            "cannot read the plugin folder {shown}; name one that holds NAME.wasm files with --plugins DIR"
+        )
     })?;
     for (path, failure) in &set.failed {
         let path = path.display().to_string();
@@ -178,209 +264,4 @@ fn load(folder: &Path, limits: crate::sandbox::Limits) -> anyhow::Result<PluginS
         ),
         (true, false) => anyhow::bail!("none of the plugins in {shown} could be loaded"),
     }
-}
-
-fn read_all(file: &Path) -> io::Result<Vec<u8>> {
-    if file.as_os_str() != "-" {
-        return fs::read(file);
-    }
-    let mut bytes = Vec::new();
-    io::stdin().lock().read_to_end(&mut bytes)?;
-    Ok(bytes)
-}
-
-/// Writes a line to stderr. That nobody reads it is no reason to stop.
-fn eprintln_lossy(line: std::fmt::Arguments<'_>) {
-    drop(writeln!(io::stderr(), "{line}"));
-}
-
-/// Takes what is read to the replay, and its changes to where they are printed.
-struct Intake<'a, W: Write> {
-    replay: &'a mut replay::Replay,
-    sink: Option<&'a mut ChangeSink<W>>,
-    name: &'a str,
-    n_items: u64,
-    n_problems: u64,
-    n_named: u64,
-}
-
-/// Problems that are named one by one; the rest is counted.
-const PROBLEMS_NAMED: u64 = 20;
-
-impl<W: Write> input::Reader for Intake<'_, W> {
-    fn item(&mut self, item: Item<'_>) -> Result<(), Rejected> {
-        self.n_items += 1;
-        let sink = &mut self.sink;
-        let mut on_change = |change| {
-            if let Some(sink) = sink {
-                sink.write(&change);
-            }
-        };
-        match item {
-            Item::Put(event) => self.replay.put(&event, &mut on_change),
-            Item::Deleted(event) => {
-                self.replay.delete(&event, &mut on_change);
-                Ok(())
-            }
-        }
-    }
-
-    fn problem(&mut self, problem: Problem) {
-        self.n_problems += 1;
-        self.name(&problem);
-    }
-
-    fn refused(&mut self, problem: Problem) {
-        self.name(&problem);
-    }
-}
-
-impl<W: Write> Intake<'_, W> {
-    fn name(&mut self, problem: &Problem) {
-        self.n_named += 1;
-        if self.n_named <= PROBLEMS_NAMED {
-            eprintln_lossy(format_args!("{}: {problem}", self.name));
-        }
-    }
-
-    fn finish(&mut self) {
-        let sink = &mut self.sink;
-        self.replay.finish(&mut |change| {
-            if let Some(sink) = sink {
-                sink.write(&change);
-            }
-        });
-        if PROBLEMS_NAMED < self.n_named {
-            let more = self.n_named - PROBLEMS_NAMED;
-            eprintln_lossy(format_args!(
-                "{}: {more} more lines or items could not be read or were refused",
-                self.name
-            ));
-        }
-    }
-}
-
-/// Prints changes as they come.
-enum ChangeSink<W: Write> {
-    Table {
-        to: W,
-        failed: Option<io::Error>,
-    },
-    Json {
-        to: Writer<W>,
-        seq: u64,
-        failed: Option<io::Error>,
-    },
-}
-
-impl<W: Write> ChangeSink<W> {
-    fn new(output: Output, to: W) -> Self {
-        match framing(output) {
-            None => Self::Table { to, failed: None },
-            Some(framing) => Self::Json {
-                to: Writer::new(to, framing),
-                seq: 0,
-                failed: None,
-            },
-        }
-    }
-
-    /// Prints a change. After an error nothing more is printed; it comes out of
-    /// [`finish`](Self::finish).
-    fn write(&mut self, change: &Change) {
-        match self {
-            Self::Table {
-                failed: Some(_), ..
-            }
-            | Self::Json {
-                failed: Some(_), ..
-            } => {}
-            Self::Table { to, failed } => *failed = table::write_change(to, change).err(),
-            Self::Json { to, seq, failed } => {
-                *seq += 1;
-                *failed = to.write(&ChangeRecord::new(0, *seq, false, change)).err();
-            }
-        }
-    }
-
-    fn finish(self) -> io::Result<()> {
-        match self {
-            Self::Table {
-                failed: Some(err), ..
-            }
-            | Self::Json {
-                failed: Some(err), ..
-            } => Err(err),
-            Self::Table { mut to, .. } => to.flush(),
-            Self::Json { to, .. } => to.finish(),
-        }
-    }
-}
-
-fn framing(output: Output) -> Option<Framing> {
-    match output {
-        Output::Table => None,
-        Output::Json => Some(Framing::Array),
-        Output::Jsonl => Some(Framing::Lines),
-    }
-}
-
-fn write_held(
-    to: &mut dyn Write,
-    held: &[(crate::subject::SubjectKey, crate::outcome::Held)],
-    output: Output,
-    style: Style,
-    has_events: bool,
-) -> io::Result<()> {
-    match framing(output) {
-        None if has_events => table::write(to, held, style),
-        None => Ok(()),
-        Some(framing) => {
-            let mut writer = Writer::new(to, framing);
-            for (subject, held) in held {
-                writer.write(&Element::new(subject, held))?;
-            }
-            writer.finish()
-        }
-    }
-}
-
-/// Says on stderr what was read and what became of it.
-fn summarise(replay: &replay::Replay, n_problems: u64, n_failed: usize) {
-    let (tally, totals) = (replay.tally(), replay.store().totals());
-    let mut parts = vec![
-        format!("{} stored", totals.stored),
-        format!("{} seen again", totals.merged),
-    ];
-    let refused: Vec<_> = tally
-        .rejected
-        .iter()
-        .map(|(why, n)| format!("{n} {}", why.as_label()))
-        .collect();
-    if !refused.is_empty() {
-        parts.push(format!(
-            "{} refused ({})",
-            tally.n_rejected(),
-            refused.join(", ")
-        ));
-    }
-    let mut line = format!("{} Events: {}", tally.received, parts.join(", "));
-    let also = [
-        (totals.deleted, "deleted"),
-        (totals.replaced, "replaced by another of the same name"),
-        (tally.unknown_deletions, "deletions of unknown Events"),
-        (n_problems, "lines or items not readable"),
-        (tally.malformed_fields, "malformed fields taken as absent"),
-        (
-            u64::try_from(n_failed).unwrap_or(u64::MAX),
-            "subjects not classified",
-        ),
-    ];
-    for (n, what) in also.into_iter().filter(|(n, _)| 0 < *n) {
-        line.extend(["; ", what, ": ", &n.to_string()]);
-    }
-    let (n_records, n_objects) = (replay.store().n_records(), replay.store().n_buckets());
-    eprintln_lossy(format_args!(
-        "{line}. Live at the end: {n_records} about {n_objects} objects."
-    ));
 }

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     reason::CallFailure,
-    record::EventRef,
+    record::{EventRef, ObjectKey},
     store::Version,
     subject::{Subject, SubjectKey},
 };
@@ -192,25 +192,48 @@ impl Outcomes {
         self.table.len()
     }
 
-    /// All that is held, by object, uid and classifier: for the end of a run.
+    /// What is held of a subject.
     #[must_use]
-    pub fn sorted(&self) -> Vec<(SubjectKey, Held)> {
-        let mut all: Vec<_> = self
+    pub fn held(&self, subject: &SubjectKey) -> Vec<Held> {
+        self.table
+            .get(subject)
+            .map_or_else(Vec::new, |it| it.clone())
+    }
+
+    /// The objects that anything is held of, in order. Walks the whole table.
+    #[must_use]
+    pub fn objects(&self) -> Vec<ObjectKey> {
+        let mut objects: Vec<_> = self
             .table
             .iter()
-            .flat_map(|it| {
-                let key = it.key().clone();
-                it.value()
-                    .iter()
-                    .map(|held| (key.clone(), held.clone()))
-                    .collect::<Vec<_>>()
-            })
+            .map(|it| it.key().object.clone())
             .collect();
-        all.sort_by(|(one, a), (other, b)| {
-            one.cmp(other)
-                .then_with(|| a.classifier.name.cmp(&b.classifier.name))
+        objects.sort();
+        objects.dedup();
+        objects
+    }
+
+    /// Gives away what is held of a subject, by classifier.
+    #[must_use = "what is taken is held no more"]
+    pub fn take(&self, subject: &SubjectKey) -> Vec<Held> {
+        let mut held = self
+            .table
+            .remove(subject)
+            .map_or_else(Vec::new, |(_, held)| held);
+        held.sort_by(|a, b| a.classifier.name.cmp(&b.classifier.name));
+        held
+    }
+
+    /// Gives away all that is held, by object, uid and classifier.
+    #[must_use = "what is taken is held no more"]
+    pub fn take_all(&self) -> Vec<(SubjectKey, Vec<Held>)> {
+        let mut subjects: Vec<_> = self.table.iter().map(|it| it.key().clone()).collect();
+        subjects.sort();
+        let held = subjects.into_iter().map(|it| {
+            let held = self.take(&it);
+            (it, held)
         });
-        all
+        held.collect()
     }
 }
 

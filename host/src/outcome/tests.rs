@@ -99,11 +99,7 @@ impl Pod {
     }
 
     fn held(&self) -> Option<Held> {
-        self.outcomes
-            .sorted()
-            .into_iter()
-            .map(|(_, held)| held)
-            .next()
+        self.outcomes.held(&self.key()).into_iter().next()
     }
 
     /// The findings that are held, as `+key` when active, `-key` when cleared.
@@ -355,9 +351,10 @@ fn what_is_held_of_no_uid_goes_up_in_the_subject_that_turns_out_to_be_it() {
         ended(&changes[0].delta),
         [("gpu0".to_owned(), EndReason::Folded)]
     );
-    assert_eq!(pod.outcomes.sorted().len(), 1);
-    assert_eq!(pod.outcomes.sorted()[0].0, named);
-    assert_eq!(pod.findings(), ["+gpu0"]);
+    assert_eq!(pod.outcomes.n_subjects(), 1);
+    let held = pod.outcomes.take(&named);
+    assert_eq!(signs(&held[0].outcome.findings), ["+gpu0"]);
+    assert_eq!(pod.outcomes.n_subjects(), 0);
 }
 
 /// One thing that may happen to the pod.

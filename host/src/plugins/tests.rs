@@ -1,9 +1,238 @@
+//! What is read of a plugin folder, before any guest is called.
+
+use std::fmt::Write as _;
+
 use super::*;
-#[test]
-fn probe() {
-    for yaml in ["a: 1\na: 2", "a: [", "a: 1\nb: {c: 1\nd: 2\n", "a: 1\n\tb: 2", "a: &x [1]\nb: {<<: *y}", "? [a]\n: b", "f: .nan", "a: 1\n---\nb: 2", "a: \u{1b}[31m", "a\u{202e}b: 1\na\u{202e}b: 2", "'a", "l: 99999999999999999999999"] {
-        let err = serde_saphyr::from_str::<serde_json::Value>(yaml);
-        let Err(err) = err else { println!("=== {yaml:?} {err:?}"); continue };
-        println!("=== {yaml:?}\n{}\n{}\n{:?}", err.without_snippet(), err.without_snippet().render_with_formatter(&serde_saphyr::UserMessageFormatter), err.to_string());
+use crate::sandbox::Limits;
+
+/// A folder with these files.
+fn folder(files: &[(&str, &[u8])]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, bytes) in files {
+        fs::write(folder.path().join(name), bytes).unwrap();
     }
+    folder
+}
+
+/// What is read of a settings file that holds this. In a failure the folder's
+/// path is left out.
+fn settings(yaml: &[u8]) -> Result<String, (Reason, String)> {
+    let folder = folder(&[("it.yaml", yaml)]);
+    let read = read_settings(&folder.path().join("it.yaml"));
+    let path = folder.path().display().to_string();
+    read.map_err(|it| (it.reason, it.message.replace(&path, "")))
+}
+
+#[track_caller]
+fn check(yaml: &str, want: &str) {
+    assert_eq!(settings(yaml.as_bytes()).as_deref(), Ok(want), "{yaml}");
+}
+
+#[track_caller]
+fn check_refused(yaml: impl AsRef<[u8]>, reason: Reason, message: &str) {
+    let want = (reason, format!("/it.yaml: {message}"));
+    assert_eq!(settings(yaml.as_ref()), Err(want));
+}
+
+#[test]
+fn no_settings_are_the_empty_ones() {
+    let none = folder(&[]);
+    let read = read_settings(&none.path().join("it.yaml"));
+    assert_eq!(read.as_deref(), Ok("{}"));
+    for empty in [
+        "",
+        "\n",
+        "# a comment\n",
+        "---",
+        "---\n...\n",
+        "null",
+        "~",
+        "{}",
+        "\u{feff}",
+    ] {
+        check(empty, "{}");
+    }
+}
+
+#[test]
+fn a_mapping_becomes_the_same_in_json() {
+    check("a: 1", r#"{"a":1}"#);
+    check("\u{feff}a: 1\r\nb: x\r\n", r#"{"a":1,"b":"x"}"#);
+    check(
+        "b: 2\na: {d: [1, x, \"2\"], c: ~}",
+        r#"{"a":{"c":null,"d":[1,"x","2"]},"b":2}"#,
+    );
+    check("{\"a\": \"json \\u00fc\"}", r#"{"a":"json ü"}"#);
+    check("a: |\n  two\n  lines\n", r#"{"a":"two\nlines\n"}"#);
+    check("a: &x [1]\nb: *x", r#"{"a":[1],"b":[1]}"#);
+    check("79: a", r#"{"79":"a"}"#);
+    check(
+        "a: 18446744073709551615\nb: -1\nc: 0.5",
+        r#"{"a":18446744073709551615,"b":-1,"c":0.5}"#,
+    );
+}
+
+#[test]
+fn settings_that_are_no_mapping_are_refused_with_what_to_write() {
+    let message = "settings are a mapping of keys to values, for example `key: value`";
+    for yaml in ["- a", "[]", "7", "text", "true", "xid 79", "\"a: 1\""] {
+        check_refused(yaml, Reason::SettingsInvalid, message);
+    }
+}
+
+#[test]
+fn what_is_no_yaml_is_named_by_line() {
+    let invalid = |yaml, message| check_refused(yaml, Reason::SettingsInvalid, message);
+    invalid("a: 1\nb: [", "unclosed bracket '[' at line 2, column 4");
+    invalid("a: 1\n\nb: 'x", "unclosed quote at line 3, column 4");
+    invalid(
+        "a: 1\na: 2",
+        "duplicate mapping key `a` is not allowed here at line 2, column 1",
+    );
+    invalid(
+        "a: 1\nb: *x",
+        "reference to unknown value at line 2, column 4",
+    );
+    invalid(
+        "a: 1\n---\nb: 2",
+        "only single YAML document expected but multiple found at line 3, column 1",
+    );
+    invalid(
+        "a: .nan",
+        "value `.nan` is not a finite number at line 1, column 4",
+    );
+    let not_utf8 = "stream did not contain valid UTF-8";
+    check_refused(b"a: \xff", Reason::ReadFailed, not_utf8);
+}
+
+#[test]
+fn what_settings_say_is_shown_on_one_line_and_bounded() {
+    let hostile = "a\u{202e}b\u{200b}: 1\n";
+    let (_, message) = settings(hostile.repeat(2).as_bytes()).unwrap_err();
+    assert!(message.contains("`a\\u{202e}b\\u{200b}`"), "{message}");
+    let long = format!("{}: 1\n", "x".repeat(900));
+    for yaml in [
+        long.repeat(2),
+        "a: \u{1b}[31m".to_owned(),
+        format!("a: {}", "[".repeat(5_000)),
+    ] {
+        let (reason, message) = settings(yaml.as_bytes()).unwrap_err();
+        assert_eq!(reason, Reason::SettingsInvalid);
+        assert!(message.len() < 600, "{message}");
+        assert!(!message.chars().any(char::is_control), "{message}");
+    }
+}
+
+#[test]
+fn settings_are_read_up_to_a_mebibyte() {
+    let mut yaml = b"a: 1 #".to_vec();
+    yaml.resize(1 << 20, b' ');
+    assert_eq!(settings(&yaml).as_deref(), Ok(r#"{"a":1}"#));
+    yaml.push(b' ');
+    let message = "1048577 bytes, settings may have 1048576";
+    check_refused(yaml, Reason::TooLarge, message);
+}
+
+#[test]
+fn settings_of_few_bytes_that_would_become_many_are_refused() {
+    let mut laughs = "a0: &a0 [x,x,x,x,x,x,x,x,x]\n".to_owned();
+    for it in 1..9 {
+        let nine = vec![format!("*a{}", it - 1); 9].join(",");
+        writeln!(laughs, "a{it}: &a{it} [{nine}]").unwrap();
+    }
+    let (reason, _) = settings(laughs.as_bytes()).unwrap_err();
+    assert_eq!(reason, Reason::SettingsInvalid);
+}
+
+fn load(folder: &Path) -> io::Result<PluginSet> {
+    let mut limits = Limits::default();
+    limits.set("component-bytes", "1024").unwrap();
+    PluginSet::load(&Sandbox::new(limits).unwrap(), folder)
+}
+
+/// Wants no plugin loaded, and these files refused, in this order.
+#[track_caller]
+fn check_failed(folder: &Path, want: &[(&str, Reason, &str)]) {
+    let set = load(folder).unwrap();
+    assert!(set.plugins.is_empty());
+    assert_eq!(set.generation, Generation(1));
+    let failed = set.failed.iter().map(|(path, it)| {
+        let name = path.strip_prefix(folder).unwrap().to_str().unwrap();
+        (name, it.reason, it.message.as_str())
+    });
+    for (failed, want) in failed.clone().zip(want) {
+        assert_eq!((failed.0, failed.1), (want.0, want.1));
+        assert!(failed.2.contains(want.2), "{failed:?}");
+    }
+    assert_eq!(failed.count(), want.len());
+}
+
+#[test]
+fn a_folder_without_plugins_gives_none() {
+    check_failed(folder(&[]).path(), &[]);
+    let other = [
+        ("it.yaml", &b"a: 1"[..]),
+        ("README.md", b""),
+        ("wasm", b""),
+        ("it.wasm.bak", b""),
+    ];
+    check_failed(folder(&other).path(), &[]);
+    let missing = folder(&[]).path().join("missing");
+    assert_eq!(load(&missing).unwrap_err().kind(), io::ErrorKind::NotFound);
+}
+
+#[test]
+fn each_plugin_that_cannot_be_loaded_is_told_in_order_of_its_name() {
+    let folder = folder(&[
+        ("d.wasm", b"\0asm\x01\0\0\0"),
+        ("a.wasm", b"no component"),
+        ("c.wasm", &[0; 1_025]),
+        ("b.wasm", &[0; 1_024]),
+        // Its settings are read before it is compiled.
+        ("e.wasm", b""),
+        ("e.yaml", b"- not a mapping"),
+        ("f.wasm", b""),
+    ]);
+    fs::create_dir(folder.path().join("g.wasm")).unwrap();
+    fs::create_dir(folder.path().join("f.yaml")).unwrap();
+    check_failed(
+        folder.path(),
+        &[
+            ("a.wasm", Reason::NotAComponent, ""),
+            ("b.wasm", Reason::NotAComponent, ""),
+            (
+                "c.wasm",
+                Reason::TooLarge,
+                "1025 bytes, the limit component-bytes is 1024",
+            ),
+            ("d.wasm", Reason::NotAComponent, ""),
+            (
+                "e.wasm",
+                Reason::SettingsInvalid,
+                "e.yaml: settings are a mapping",
+            ),
+            (
+                "f.wasm",
+                Reason::ReadFailed,
+                "f.yaml: it is no regular file",
+            ),
+            ("g.wasm", Reason::ReadFailed, "it is no regular file"),
+        ],
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn what_has_no_end_is_not_read() {
+    let folder = folder(&[]);
+    // A regular file by its name, a device behind it.
+    std::os::unix::fs::symlink("/dev/null", folder.path().join("a.wasm")).unwrap();
+    std::os::unix::fs::symlink("missing", folder.path().join("b.wasm")).unwrap();
+    check_failed(
+        folder.path(),
+        &[
+            ("a.wasm", Reason::ReadFailed, "it is no regular file"),
+            ("b.wasm", Reason::ReadFailed, ""),
+        ],
+    );
 }

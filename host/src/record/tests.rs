@@ -195,9 +195,12 @@ fn the_count_is_the_series_then_the_old_one_and_never_none() {
     check_count(json!(1e30), json!(4), 4);
 }
 
+/// How a field is read back.
+type Read = fn(&Record) -> &str;
+
 /// Sets a text of `n_bytes` made of `unit`s, and wants `want` bytes of it.
 #[track_caller]
-fn check_cap(pointer: &str, read: fn(&Record) -> &str, unit: &str, n_bytes: usize, want: usize) {
+fn check_cap(pointer: &str, read: Read, unit: &str, n_bytes: usize, want: usize) {
     let caps = Caps {
         note_bytes: 30,
         field_bytes: 12,
@@ -230,7 +233,7 @@ fn a_note_is_cut_at_the_last_character_that_fits() {
 
 #[test]
 fn any_other_text_is_cut_at_its_own_cap() {
-    let fields: [(&str, fn(&Record) -> &str); 11] = [
+    let fields: [(&str, Read); 11] = [
         ("/metadata/resourceVersion", Record::resource_version),
         ("/regarding/apiVersion", Record::object_api_version),
         ("/regarding/fieldPath", Record::field_path),

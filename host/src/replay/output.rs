@@ -50,6 +50,10 @@ pub struct Element<'a> {
     outcome: Option<Outcome<'a>>,
     /// How the newest call failed, if it did.
     error: Option<Error<'a>>,
+    /// Which part this is, from 1, where a subject had to leave before the end of
+    /// the input and came again: then there are several, in order of time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    part: Option<u64>,
 }
 
 /// The object that is spoken of.
@@ -210,6 +214,7 @@ impl<'a> Element<'a> {
                 reason: it.reason.as_str(),
                 message: &it.message,
             }),
+            part: None,
         }
     }
 }

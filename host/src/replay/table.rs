@@ -1,8 +1,12 @@
 //! What replay prints for people.
 //!
-//! What matters first comes first: findings, worst and latest on top, then calls
-//! that failed, then the history of the objects, those with findings before the
+//! What matters first comes first: findings that hold, worst and latest on top,
+//! the platform's before the workload's; then subjects that could not be
+//! classified; then the history of the objects, those with findings before the
 //! rest. Notes are other people's text: they are shown, and never obeyed.
+//!
+//! However much there is to say, [`Digest`] holds the rows that matter most, and
+//! counts the others.
 
 use std::{
     cmp::Reverse,
@@ -11,17 +15,18 @@ use std::{
 };
 
 use comfy_table::{Attribute, Cell, Color, ContentArrangement, Table, presets};
-use jiff::Timestamp;
+use jiff::{Timestamp, tz::TimeZone};
 
 use crate::{
-    outcome::{AdditionalReason, Change, EndReason, Finding, Held, Severity, Status},
+    outcome::{AdditionalReason, Blame, Change, EndReason, Finding, Held, Severity, Status},
+    reason::CallFailure,
     record::{ObjectKey, UnixMs},
     subject::SubjectKey,
     text::Visible,
 };
 
-/// Lines of history that are printed; how many more there are is said.
-const HISTORY_MAX: usize = 120;
+/// Rows that are printed unless said otherwise.
+pub const ROWS_MAX: usize = 1_000;
 
 /// How a table may look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,139 +39,256 @@ pub enum Style {
     Plain,
 }
 
-/// Prints all that is held.
-///
-/// # Errors
-///
-/// If it cannot be written.
-pub fn write(to: &mut dyn Write, held: &[(SubjectKey, Held)], style: Style) -> io::Result<()> {
-    let mut findings: Vec<_> = held
-        .iter()
-        .flat_map(|(subject, held)| {
-            held.outcome
-                .findings
-                .iter()
-                .map(move |it| (subject, held, it))
-        })
-        .collect();
-    findings.sort_by_key(|(subject, _, it)| {
-        (
-            it.status,
-            Reverse(it.severity),
-            Reverse(it.last_seen()),
-            *subject,
-            it.identity.clone(),
-        )
-    });
-
-    if findings.is_empty() {
-        writeln!(to, "No findings.")?;
-    } else {
-        let mut table = table(
-            style,
-            [
-                "SEVERITY",
-                "LAST SEEN",
-                "OBJECT",
-                "FINDING",
-                "BLAME",
-                "WHAT",
-            ],
-        );
-        for (subject, _, it) in &findings {
-            table.add_row(vec![
-                severity(it),
-                Cell::new(minute(it.last_seen())),
-                Cell::new(shown(&subject.object)),
-                Cell::new(code(it)),
-                Cell::new(it.blame.as_str()),
-                Cell::new(Visible(&it.message)),
-            ]);
-        }
-        writeln!(to, "{}", table.trim_fmt())?;
-    }
-
-    let failed: Vec<_> = held
-        .iter()
-        .filter_map(|(subject, held)| Some((subject, held, held.error.as_ref()?)))
-        .collect();
-    if !failed.is_empty() {
-        let mut table = table(style, ["NOT CLASSIFIED", "BY", "WHY", "WHAT HAPPENED"]);
-        for (subject, held, error) in failed {
-            table.add_row(vec![
-                Cell::new(shown(&subject.object)),
-                Cell::new(&held.classifier.name),
-                Cell::new(error.reason),
-                Cell::new(&error.message),
-            ]);
-        }
-        writeln!(to, "\n{}", table.trim_fmt())?;
-    }
-    write_history(to, held, style)
+/// How times are written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Clock {
+    /// In UTC.
+    Utc,
+    /// In a time zone.
+    Zone(TimeZone),
+    /// As the time before the newest that is printed.
+    Relative,
 }
 
-/// Prints the additional reasons, object by object.
-fn write_history(to: &mut dyn Write, held: &[(SubjectKey, Held)], style: Style) -> io::Result<()> {
-    let mut objects = BTreeMap::<&SubjectKey, (Option<Severity>, Vec<&AdditionalReason>)>::new();
-    for (subject, held) in held {
-        let (worst, lines) = objects.entry(subject).or_default();
-        let active = held
-            .outcome
-            .findings
-            .iter()
-            .filter(|it| it.status == Status::Active);
-        *worst = (*worst).max(active.map(|it| it.severity).max());
-        lines.extend(&held.outcome.additional_reasons);
-    }
-    objects.retain(|_, (_, lines)| !lines.is_empty());
-    let mut objects: Vec<_> = objects.into_iter().collect();
-    objects.sort_by_key(|(subject, (worst, _))| (Reverse(*worst), *subject));
+/// The rows that matter most, of however many there are.
+#[derive(Debug)]
+pub struct Digest {
+    rows: BTreeMap<Rank, Row>,
+    rows_max: usize,
+    n_seen: u64,
+    left_out: LeftOut,
+}
 
-    let (mut n_lines, mut n_left_out, mut n_objects_left_out) = (0, 0, 0);
-    let mut table = table(style, ["OBJECT", "AT", "TYPE", "REASON", "FROM", "WHAT"]);
-    for (subject, (_, mut lines)) in objects {
-        if HISTORY_MAX < n_lines + lines.len() && 0 < n_lines {
-            n_left_out += lines.len();
-            n_objects_left_out += 1;
-            continue;
+/// What there were no rows left for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct LeftOut {
+    findings: u64,
+    failures: u64,
+    history: u64,
+}
+
+/// What comes before what; the least matters most.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Rank {
+    section: Section,
+    /// Of the row, or of the worst finding of its object.
+    severity: Reverse<Option<Severity>>,
+    is_platform: Reverse<bool>,
+    /// Lines of one object stay together; other rows go by time.
+    object: Option<ObjectKey>,
+    at: Reverse<UnixMs>,
+    /// Makes it unique, and keeps equal ones in the order in which they came.
+    n: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Section {
+    Active,
+    Cleared,
+    NotClassified,
+    History,
+}
+
+#[derive(Debug)]
+enum Row {
+    Finding(ObjectKey, Finding),
+    NotClassified(ObjectKey, Box<str>, CallFailure),
+    History(ObjectKey, AdditionalReason),
+}
+
+impl Digest {
+    /// A digest of at most this many rows.
+    #[must_use]
+    pub fn new(rows_max: usize) -> Self {
+        Self {
+            rows: BTreeMap::new(),
+            rows_max,
+            n_seen: 0,
+            left_out: LeftOut::default(),
         }
-        n_lines += lines.len();
-        lines.sort_by_key(|it| it.at);
-        for (idx, it) in lines.into_iter().enumerate() {
-            let attribute = |key| it.attributes.get(key).unwrap_or_default();
-            let warns = attribute("type") == "Warning";
-            let times = match attribute("count") {
-                "" | "1" => String::new(),
-                count => format!(" (x{})", Visible(count)),
+    }
+
+    /// Takes what is held of a subject.
+    pub fn add(&mut self, subject: &SubjectKey, held: &[Held]) {
+        let object = &subject.object;
+        let findings = || held.iter().flat_map(|it| &it.outcome.findings);
+        let worst = findings()
+            .filter(|it| it.status == Status::Active)
+            .map(|it| it.severity)
+            .max();
+        for it in findings() {
+            let section = match it.status {
+                Status::Active => Section::Active,
+                Status::Cleared => Section::Cleared,
             };
-            table.add_row(vec![
-                Cell::new(if idx == 0 {
-                    shown(&subject.object)
-                } else {
-                    String::new()
-                }),
-                Cell::new(minute(it.at)),
-                if warns {
-                    Cell::new("Warning").fg(Color::Yellow)
-                } else {
-                    Cell::new(Visible(attribute("type")))
-                },
-                Cell::new(Visible(attribute("reason"))),
-                Cell::new(Visible(attribute("component"))),
-                Cell::new(format!("{}{times}", Visible(&it.text))),
-            ]);
+            let rank = Rank {
+                is_platform: Reverse(it.blame == Blame::Platform),
+                ..Rank::new(section, Some(it.severity), it.last_seen())
+            };
+            self.put(rank, || Row::Finding(object.clone(), it.clone()));
+        }
+        for it in held {
+            if let Some(failure) = &it.error {
+                let rank = Rank::new(Section::NotClassified, None, 0);
+                let name = it.classifier.name.clone();
+                self.put(rank, || {
+                    Row::NotClassified(object.clone(), name, failure.clone())
+                });
+            }
+            for line in &it.outcome.additional_reasons {
+                let object = object.clone();
+                let rank = Rank {
+                    object: Some(object.clone()),
+                    ..Rank::new(Section::History, worst, line.at)
+                };
+                self.put(rank, || Row::History(object, line.clone()));
+            }
         }
     }
-    if 0 < n_lines {
-        writeln!(to, "\n{}", table.trim_fmt())?;
+
+    fn put(&mut self, rank: Rank, row: impl FnOnce() -> Row) {
+        self.n_seen += 1;
+        let rank = Rank {
+            n: self.n_seen,
+            ..rank
+        };
+        let left_out = if self.rows.len() < self.rows_max {
+            self.rows.insert(rank, row());
+            return;
+        } else if self
+            .rows
+            .last_key_value()
+            .is_some_and(|(last, _)| rank < *last)
+        {
+            let last = self.rows.pop_last();
+            self.rows.insert(rank, row());
+            last.map(|(rank, _)| rank.section)
+        } else {
+            Some(rank.section)
+        };
+        match left_out {
+            Some(Section::Active | Section::Cleared) => self.left_out.findings += 1,
+            Some(Section::NotClassified) => self.left_out.failures += 1,
+            Some(Section::History) => self.left_out.history += 1,
+            None => {}
+        }
     }
-    if 0 < n_left_out {
-        writeln!(
-            to,
-            "\n{n_objects_left_out} more objects have {n_left_out} more lines of history: -o json shows them all."
-        )?;
+
+    /// Prints it.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be written.
+    pub fn write(&self, to: &mut dyn Write, style: Style, clock: &Clock) -> io::Result<()> {
+        let newest = self.rows.keys().map(|it| it.at.0).max().unwrap_or(0);
+        let time = |at| written(at, clock, newest);
+        let (mut findings, mut failures, mut history) = (
+            table(
+                style,
+                [
+                    "SEVERITY",
+                    "LAST SEEN",
+                    "OBJECT",
+                    "FINDING",
+                    "BLAME",
+                    "WHAT",
+                ],
+            ),
+            table(style, ["NOT CLASSIFIED", "BY", "WHY", "WHAT HAPPENED"]),
+            table(style, ["OBJECT", "AT", "TYPE", "REASON", "FROM", "WHAT"]),
+        );
+        let mut lines: Vec<(&Rank, &ObjectKey, &AdditionalReason)> = Vec::new();
+        for (rank, row) in &self.rows {
+            match row {
+                Row::Finding(object, it) => {
+                    findings.add_row(vec![
+                        severity(it),
+                        Cell::new(time(it.last_seen())),
+                        Cell::new(shown(object)),
+                        Cell::new(code(it)),
+                        Cell::new(it.blame.as_str()),
+                        Cell::new(Visible(&it.message)),
+                    ]);
+                }
+                Row::NotClassified(object, by, failure) => {
+                    let cells = [shown(object), by.to_string(), failure.reason.to_string()];
+                    let cells = cells.into_iter().chain([failure.message.clone()]);
+                    failures.add_row(cells.map(Cell::new).collect::<Vec<_>>());
+                }
+                Row::History(object, line) => lines.push((rank, object, line)),
+            }
+        }
+        // The latest were kept; they are read from the first.
+        lines.sort_by_key(|(rank, ..)| (rank.severity, &rank.object, Reverse(rank.at), rank.n));
+        let mut last = None;
+        for (_, object, line) in lines {
+            let name = if last == Some(object) {
+                String::new()
+            } else {
+                shown(object)
+            };
+            last = Some(object);
+            history.add_row(history_row(name, time(line.at), line));
+        }
+
+        if findings.is_empty() && self.left_out.findings == 0 {
+            writeln!(to, "No findings.")?;
+        } else {
+            writeln!(to, "{}", findings.trim_fmt())?;
+        }
+        for table in [failures, history].iter().filter(|it| !it.is_empty()) {
+            writeln!(to, "\n{}", table.trim_fmt())?;
+        }
+        let LeftOut {
+            findings,
+            failures,
+            history,
+        } = self.left_out;
+        for (n, what) in [
+            (findings, "findings"),
+            (failures, "subjects that were not classified"),
+            (history, "lines of history"),
+        ] {
+            if 0 < n {
+                writeln!(to, "\nNot shown: {n} more {what}; -o json has them all.")?;
+            }
+        }
+        Ok(())
     }
-    Ok(())
+}
+
+impl Rank {
+    fn new(section: Section, severity: Option<Severity>, at: UnixMs) -> Self {
+        Self {
+            section,
+            severity: Reverse(severity),
+            is_platform: Reverse(false),
+            object: None,
+            at: Reverse(at),
+            n: 0,
+        }
+    }
+}
+
+fn history_row(object: String, at: String, line: &AdditionalReason) -> Vec<Cell> {
+    let attribute = |key| line.attributes.get(key).unwrap_or_default();
+    let times = match attribute("count") {
+        "" | "1" => String::new(),
+        count => format!(" (x{})", Visible(count)),
+    };
+    let event_type = Cell::new(Visible(attribute("type")));
+    vec![
+        Cell::new(object),
+        Cell::new(at),
+        if attribute("type") == "Warning" {
+            event_type.fg(Color::Yellow)
+        } else {
+            event_type
+        },
+        Cell::new(Visible(attribute("reason"))),
+        Cell::new(Visible(attribute("component"))),
+        Cell::new(format!("{}{times}", Visible(&line.text))),
+    ]
 }
 
 /// Prints a change, a line for each part of it.
@@ -174,7 +296,7 @@ fn write_history(to: &mut dyn Write, held: &[(SubjectKey, Held)], style: Style) 
 /// # Errors
 ///
 /// If it cannot be written.
-pub fn write_change(to: &mut dyn Write, change: &Change) -> io::Result<()> {
+pub fn write_change(to: &mut dyn Write, change: &Change, clock: &Clock) -> io::Result<()> {
     let object = shown(&change.subject.object);
     let mut line = |sign: &str, what: &str, it: &Finding, why: &str| {
         let severity = it.severity.as_str();
@@ -199,7 +321,8 @@ pub fn write_change(to: &mut dyn Write, change: &Change) -> io::Result<()> {
         line("-", "cleared", it, why)?;
     }
     for it in &change.delta.additional_reasons {
-        writeln!(to, "  {}  {object}  {}", minute(it.at), Visible(&it.text))?;
+        let at = written(it.at, clock, it.at);
+        writeln!(to, "  {at}  {object}  {}", Visible(&it.text))?;
     }
     if let Some(it) = &change.delta.verdict {
         writeln!(
@@ -258,12 +381,33 @@ fn shown(object: &ObjectKey) -> String {
     Visible(&object.to_string()).to_string()
 }
 
-/// A time to the second, in UTC; a recording seldom spans more than a day, but
-/// who reads it has to know which.
-fn minute(at: UnixMs) -> String {
+/// A time to the second. A recording seldom spans more than a year, but whoever
+/// reads it has to know which day.
+fn written(at: UnixMs, clock: &Clock, newest: UnixMs) -> String {
     let time = i64::try_from(at).ok().filter(|it| *it != 0);
-    match time.and_then(|it| Timestamp::from_millisecond(it).ok()) {
-        Some(time) => time.strftime("%m-%d %H:%M:%SZ").to_string(),
-        None => "unknown".to_owned(),
+    let Some(time) = time.and_then(|it| Timestamp::from_millisecond(it).ok()) else {
+        return "unknown".to_owned();
+    };
+    match clock {
+        Clock::Utc => time.strftime("%m-%d %H:%M:%SZ").to_string(),
+        Clock::Zone(zone) => time
+            .to_zoned(zone.clone())
+            .strftime("%m-%d %H:%M:%S")
+            .to_string(),
+        Clock::Relative => before(newest.saturating_sub(at) / 1_000),
     }
 }
+
+/// So many seconds before, in its two largest units.
+fn before(seconds: u64) -> String {
+    match seconds {
+        0 => "0s".to_owned(),
+        1..60 => format!("-{seconds}s"),
+        60..3_600 => format!("-{}m{:02}s", seconds / 60, seconds % 60),
+        3_600..86_400 => format!("-{}h{:02}m", seconds / 3_600, seconds / 60 % 60),
+        _ => format!("-{}d{:02}h", seconds / 86_400, seconds / 3_600 % 24),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -13,27 +13,46 @@ use crate::{
     subject::Subject,
 };
 
+mod bounds;
 mod shift;
 
 /// A replay that takes what is read.
 struct Intake {
     replay: Replay,
+    told: Told,
+}
+
+/// What a replay told.
+#[derive(Default)]
+struct Told {
     changes: Vec<Change>,
+    /// Of whom, and how many findings.
+    elements: Vec<(SubjectKey, usize)>,
+}
+
+impl Listener for Told {
+    fn change(&mut self, change: Change) {
+        self.changes.push(change);
+    }
+
+    fn element(&mut self, subject: &SubjectKey, held: &[Held]) {
+        let n_findings = held.iter().map(|it| it.outcome.findings.len()).sum();
+        self.elements.push((subject.clone(), n_findings));
+    }
 }
 
 impl Intake {
-    fn new() -> Self {
-        let replay = Replay::new(Arc::default(), &Limits::default(), NonZeroUsize::MIN);
-        Self {
-            replay: replay.unwrap(),
-            changes: Vec::new(),
-        }
+    fn new(bounds: Bounds) -> Self {
+        let (plugins, limits) = (Arc::default(), Limits::default());
+        let replay = Replay::new(plugins, &limits, bounds, NonZeroUsize::MIN);
+        let (replay, told) = (replay.unwrap(), Told::default());
+        Self { replay, told }
     }
 
     fn of(input: &[u8]) -> Self {
-        let mut all = Self::new();
+        let mut all = Self::new(Bounds::default());
         input::read(input, &mut all);
-        all.replay.finish(&mut |it| all.changes.push(it));
+        all.replay.finish(&mut all.told);
         all
     }
 
@@ -55,11 +74,10 @@ impl Intake {
 
 impl Reader for Intake {
     fn item(&mut self, item: Item<'_>) -> Result<(), Rejected> {
-        let mut on_change = |it| self.changes.push(it);
         match item {
-            Item::Put(event) => self.replay.put(&event, &mut on_change),
+            Item::Put(event) => self.replay.put(&event, &mut self.told),
             Item::Deleted(event) => {
-                self.replay.delete(&event, &mut on_change);
+                self.replay.delete(&event, &mut self.told);
                 Ok(())
             }
         }
@@ -78,14 +96,18 @@ fn check(input: &[u8], tally: &Tally, totals: Totals, live: [usize; 2]) {
     assert_eq!(all.replay.tally(), tally);
     assert_eq!(store.totals(), totals);
     assert_eq!([store.n_records(), store.n_buckets()], live);
-    assert!(all.changes.is_empty(), "there is nobody to say anything");
+    assert!(
+        all.told.changes.is_empty(),
+        "there is nobody to say anything"
+    );
+    assert_eq!(all.told.elements, []);
     assert_eq!(all.replay.outcomes().n_subjects(), 0);
 
     assert_eq!(
         tally.received,
         totals.stored + totals.merged + tally.n_rejected()
     );
-    let gone = totals.deleted + totals.replaced;
+    let gone = totals.deleted + totals.replaced + totals.evicted;
     assert_eq!(totals.stored, gone + u64::try_from(live[0]).unwrap());
 }
 
@@ -95,6 +117,7 @@ fn totals(stored: u64, merged: u64, deleted: u64, replaced: u64) -> Totals {
         merged,
         deleted,
         replaced,
+        ..Totals::default()
     }
 }
 
@@ -265,17 +288,18 @@ fn fault(subject: &Subject) -> Outcome {
     }
 }
 
-#[test]
-fn what_is_held_of_the_subject_without_a_uid_goes_to_the_one_that_it_turns_out_to_be() {
-    let mut all = Intake::new();
-    input::read(frame("ADDED", "a", "1", "").as_bytes(), &mut all);
-    let key = |uid: &str| SubjectKey {
+/// The subject of this uid of `train-0`.
+fn key(uid: &str) -> SubjectKey {
+    SubjectKey {
         object: ObjectKey::new("team-a", "Pod", "train-0").unwrap(),
         uid: uid.into(),
-    };
-    let unnamed = all.replay.store.view(&key("").object, |bucket| {
-        Subject::of(key(""), bucket, |_| true)
-    });
+    }
+}
+
+/// Lets a made-up classifier find a fault in what is known of a subject.
+fn plant_fault(replay: &Replay, key: &SubjectKey) {
+    let view = |bucket: &Bucket| Subject::of(key.clone(), bucket, |_| true);
+    let subject = replay.store.view(&key.object, view).unwrap();
     let classifier = Arc::new(Provenance {
         name: "made-up".into(),
         version: "1".into(),
@@ -283,25 +307,31 @@ fn what_is_held_of_the_subject_without_a_uid_goes_to_the_one_that_it_turns_out_t
         settings_digest: "sha256:0".into(),
         wit: "portent:classifier@0.1.0".into(),
     });
-    let unnamed = unnamed.unwrap();
-    let said = Ok(fault(&unnamed));
-    let raised = all
-        .replay
+    let said = Ok(fault(&subject));
+    let change = replay
         .outcomes
-        .merge(&unnamed, &classifier, Generation(1), said);
-    assert_eq!(raised.unwrap().delta.raised.len(), 1);
+        .merge(&subject, &classifier, Generation(1), said);
+    assert_eq!(change.unwrap().delta.raised.len(), 1);
+}
+
+#[test]
+fn what_is_held_of_the_subject_without_a_uid_goes_to_the_one_that_it_turns_out_to_be() {
+    let mut all = Intake::new(Bounds::default());
+    input::read(frame("ADDED", "a", "1", "").as_bytes(), &mut all);
+    plant_fault(&all.replay, &key(""));
 
     input::read(frame("ADDED", "b", "2", "x").as_bytes(), &mut all);
 
-    let [change] = &all.changes[..] else {
-        panic!("{:?}", all.changes)
+    let [change] = &all.told.changes[..] else {
+        panic!("{:?}", all.told.changes)
     };
     assert_eq!(change.subject, key(""));
     assert_eq!(change.delta.cleared[0].1, EndReason::Folded);
-    let held = all.replay.outcomes().sorted();
+    all.replay.finish(&mut all.told);
+    assert_eq!(all.told.elements, [(key("x"), 1)]);
     assert_eq!(
-        held.iter().map(|(it, _)| it).collect::<Vec<_>>(),
-        [&key("x")]
+        all.replay.outcomes().n_subjects(),
+        0,
+        "what is handed out is held no more"
     );
-    assert_eq!(held[0].1.outcome.findings.len(), 1);
 }

@@ -148,3 +148,148 @@ pub enum LimitError {
         range: String,
     },
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Sets a limit, and wants its field, and no other, to hold this.
+    #[track_caller]
+    fn check_set(name: &str, value: &str, want: &str) {
+        let mut limits = Limits::default();
+        limits.set(name, value).unwrap();
+        let (shown, field) = (format!("{limits:?}"), name.replace('-', "_"));
+        assert!(shown.contains(&format!(" {field}: {want}")), "{shown}");
+        limits.set(name, &default_of(name)).unwrap();
+        assert_eq!(limits, Limits::default());
+    }
+
+    fn default_of(name: &str) -> String {
+        let catalogue = Limits::catalogue();
+        let (_, value, _) = catalogue.iter().find(|(it, ..)| *it == name).unwrap();
+        value.split_once(',').unwrap().0.to_owned()
+    }
+
+    #[test]
+    fn a_limit_is_set_by_its_name() {
+        check_set("component-bytes", "1024", "1024");
+        check_set("memory-bytes", "4294967296", "4294967296");
+        check_set("fuel-per-event", "1", "1");
+        check_set("log-lines", "0", "0");
+        check_set("log-lines", "007", "7");
+        check_set("batch-events", "10_000", "10000");
+        check_set("fuel-per-call", "1_000_000_000_000", "1000000000000");
+        check_set("tables", "__1_0__0_", "100");
+    }
+
+    #[track_caller]
+    fn check_refused(name: &str, value: &str, want: &str) {
+        let mut limits = Limits::default();
+        let err = limits.set(name, value).unwrap_err();
+        assert_eq!(err.to_string(), want);
+        assert_eq!(limits, Limits::default(), "and nothing is changed");
+    }
+
+    #[test]
+    fn a_value_out_of_range_is_refused_with_the_range() {
+        for value in [
+            "0",
+            "101",
+            "-1",
+            "",
+            "_",
+            "x",
+            "1.5",
+            "1e2",
+            " 1",
+            "1 ",
+            "0x10",
+            "4294967297",
+            "18446744073709551616",
+        ] {
+            let want = format!(
+                "the limit `tables` cannot be `{value}`: write a whole number from 1 to 100"
+            );
+            check_refused("tables", value, &want);
+        }
+        let want = "the limit `component-bytes` cannot be `1_023`: write a whole number from 1024 to 1073741824";
+        check_refused("component-bytes", "1_023", want);
+    }
+
+    #[test]
+    fn an_unknown_limit_is_refused_with_those_there_are() {
+        for name in ["", "table", "Tables", "table_elements", " tables"] {
+            let mut limits = Limits::default();
+            let err = limits.set(name, "1").unwrap_err().to_string();
+            assert!(
+                err.starts_with(&format!(
+                    "there is no limit `{name}`; the limits are component-bytes, "
+                )),
+                "{err}"
+            );
+            for (known, ..) in Limits::catalogue() {
+                assert!(err.contains(known), "{err}");
+            }
+        }
+    }
+
+    #[test]
+    fn each_default_is_one_that_may_be_set_and_both_ends_of_its_range_are() {
+        for (name, value, meaning) in Limits::catalogue() {
+            let (default, range) = value.split_once(", from ").unwrap();
+            let (low, high) = range.split_once(" to ").unwrap();
+            let mut limits = Limits::default();
+            for it in [low, high, default] {
+                limits.set(name, it).unwrap();
+            }
+            assert_eq!(limits, Limits::default());
+            let (low, high): (u64, u64) = (low.parse().unwrap(), high.parse().unwrap());
+            assert!(limits.set(name, &(high + 1).to_string()).is_err());
+            assert!(low == 0 || limits.set(name, &(low - 1).to_string()).is_err());
+            assert!(!meaning.is_empty());
+        }
+    }
+
+    #[track_caller]
+    fn check_fuel(per_event: u64, per_call: u64, n_events: usize, want: u64) {
+        let limits = Limits {
+            fuel_per_event: per_event,
+            fuel_per_call: per_call,
+            ..Limits::default()
+        };
+        assert_eq!(limits.fuel(n_events), want);
+    }
+
+    #[test]
+    fn fuel_is_for_each_event_and_some_for_the_call() {
+        check_fuel(500_000, 1_000_000, 0, 1_000_000);
+        check_fuel(500_000, 1_000_000, 1, 1_500_000);
+        check_fuel(500_000, 1_000_000, 64, 33_000_000);
+        // The most that can be set does not run over, nor does anything else.
+        check_fuel(
+            1_000_000_000_000,
+            1_000_000_000_000,
+            10_000,
+            10_001_000_000_000_000,
+        );
+        check_fuel(u64::MAX, 1, 2, u64::MAX);
+        check_fuel(1, u64::MAX, 1, u64::MAX);
+        check_fuel(1, 1, usize::MAX, u64::MAX);
+    }
+
+    #[track_caller]
+    fn check_deadline(fuel: u64, want: Duration) {
+        assert_eq!(Limits::deadline(fuel), want);
+    }
+
+    #[test]
+    fn a_deadline_is_ten_times_the_worth_of_the_fuel_and_never_too_short() {
+        check_deadline(0, Duration::from_millis(200));
+        check_deadline(1_500_000, Duration::from_millis(200));
+        check_deadline(19_999_999, Duration::from_millis(200));
+        check_deadline(20_000_000, Duration::from_millis(200));
+        check_deadline(20_000_001, Duration::from_nanos(200_000_010));
+        check_deadline(33_000_000, Duration::from_millis(330));
+        check_deadline(u64::MAX, Duration::from_nanos(u64::MAX));
+    }
+}

@@ -212,13 +212,16 @@ fn last_record_takes_its_bucket_along() {
 enum Step {
     Put(u8, u8, &'static str, u8),
     Remove(u8, u8, &'static str),
+    Evict(u8),
 }
 
 fn step() -> impl Strategy<Value = Step> {
     let uid = || prop::sample::select(vec!["", "1", "2"]);
+    let put = (0..3_u8, 0..3_u8, uid(), 0..9_u8);
     prop_oneof![
-        3 => (0..3_u8, 0..3_u8, uid(), 0..9_u8).prop_map(|(pod, name, uid, second)| Step::Put(pod, name, uid, second)),
-        2 => (0..3_u8, 0..3_u8, uid()).prop_map(|(pod, name, uid)| Step::Remove(pod, name, uid)),
+        6 => put.prop_map(|(pod, name, uid, second)| Step::Put(pod, name, uid, second)),
+        4 => (0..3_u8, 0..3_u8, uid()).prop_map(|(pod, name, uid)| Step::Remove(pod, name, uid)),
+        1 => (0..3_u8).prop_map(Step::Evict),
     ]
 }
 
@@ -267,6 +270,17 @@ fn picture(bucket: &Bucket) -> Vec<(String, u64)> {
     records.map(|it| (short(&it.record), it.sequence)).collect()
 }
 
+/// What the store should say that it costs.
+fn n_bytes(store: &Store) -> usize {
+    let of_bucket = |name: u8| {
+        store.view(&pod(&format!("pod-{name}")), |bucket| {
+            let records = bucket.records().iter().map(|it| it.record.n_bytes());
+            BUCKET_BYTES + records.sum::<usize>()
+        })
+    };
+    (0..3).filter_map(of_bucket).sum()
+}
+
 proptest! {
     /// The store does what a plain map does, keeps each bucket in order of
     /// arrival, foretells what a change would leave, and loses no record.
@@ -275,7 +289,7 @@ proptest! {
         let (store, mut model) = (Store::default(), Model::new());
         let mut want = Totals::default();
         for (arrival, step) in steps.into_iter().enumerate() {
-            let (Step::Put(of, ..) | Step::Remove(of, ..)) = step;
+            let (Step::Put(of, ..) | Step::Remove(of, ..) | Step::Evict(of)) = step;
             let object = pod(&format!("pod-{of}"));
             let before = store.view(&object, Bucket::clone);
             let foretold;
@@ -304,6 +318,15 @@ proptest! {
                     want.deleted += u64::from(is_known);
                     is_known
                 }
+                Step::Evict(of) => {
+                    foretold = None;
+                    let n_records = model.len();
+                    model.retain(|(pod, _), _| *pod != of);
+                    want.evicted += u64::try_from(n_records - model.len()).unwrap();
+                    let evicted = store.evict(&object);
+                    prop_assert_eq!(evicted.as_ref().map(picture), before.as_ref().map(picture));
+                    true
+                }
             };
 
             let after = store.view(&object, Bucket::clone);
@@ -328,8 +351,9 @@ proptest! {
             prop_assert_eq!(store.n_records(), model.len());
             let objects: BTreeSet<_> = model.keys().map(|(pod, _)| pod).collect();
             prop_assert_eq!(store.n_buckets(), objects.len());
+            prop_assert_eq!(store.n_bytes(), n_bytes(&store));
             let live = u64::try_from(model.len()).unwrap();
-            prop_assert_eq!(want.stored, live + want.deleted + want.replaced);
+            prop_assert_eq!(want.stored, live + want.deleted + want.replaced + want.evicted);
         }
     }
 }

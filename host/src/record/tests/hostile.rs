@@ -80,7 +80,7 @@ fn any_value() -> impl Strategy<Value = Value> {
         1 => any::<f64>().prop_map(Value::from),
         8 => text().prop_map(Value::from),
     ];
-    leaf.prop_recursive(4, 64, 12, |inner| {
+    leaf.prop_recursive(3, 32, 8, |inner| {
         prop_oneof![
             1 => prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
             3 => object(inner),

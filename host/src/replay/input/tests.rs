@@ -78,7 +78,7 @@ fn frame(kind: &str, object: &Value) -> Value {
     json!({ "type": kind, "object": object })
 }
 
-fn list(items: Vec<Value>) -> Value {
+fn list(items: &[Value]) -> Value {
     json!({ "kind": "List", "apiVersion": "v1", "metadata": { "resourceVersion": "" }, "items": items })
 }
 
@@ -113,12 +113,12 @@ fn an_event_is_read_on_one_line_and_over_many() {
 
 #[test]
 fn a_list_is_read_as_kubectl_and_as_the_api_write_it() {
-    check_document(&list(vec![event("a"), event("b")]), &["+a", "+b"]);
+    check_document(&list(&[event("a"), event("b")]), &["+a", "+b"]);
     check_document(
         &json!({ "items": [item("a"), item("b")], "kind": "EventList" }),
         &["+a", "+b"],
     );
-    check_document(&list(vec![]), &[]);
+    check_document(&list(&[]), &[]);
     check_document(&json!({ "kind": "EventList", "items": null }), &[]);
     // `jq .items`
     check_document(&json!([event("a"), item("b")]), &["+a", "+b"]);
@@ -145,7 +145,7 @@ fn a_watch_frame_says_what_became_of_its_event() {
 
 #[test]
 fn documents_follow_each_other_in_any_way() {
-    let (a, b, both) = (event("a"), event("b"), list(vec![event("c"), event("d")]));
+    let (a, b, both) = (event("a"), event("b"), list(&[event("c"), event("d")]));
     let delta = frame("DELETED", &event("e"));
     let compact = [&a, &both, &b, &delta].map(Value::to_string);
     let pretty = [&a, &both, &b, &delta].map(pretty);
@@ -203,7 +203,7 @@ fn an_item_lies_where_it_is_refused() {
     };
     assert_eq!(all.refused, refused(2, 1));
 
-    let of_list = pretty(&list(vec![event("a"), no_name.clone()]));
+    let of_list = pretty(&list(&[event("a"), no_name.clone()]));
     let (line, column) = place(&of_list, of_list.rfind("{\n      \"kind\"").unwrap());
     assert_eq!(read_all(&of_list).refused, refused(line, column));
     let of_frames = format!(
@@ -218,8 +218,8 @@ fn an_item_lies_where_it_is_refused() {
 /// The line and column of an offset, both from 1.
 fn place(text: &str, at: usize) -> (usize, usize) {
     let before = &text.as_bytes()[..at];
-    let line = before.split(|it| *it == b'\n');
-    (line.clone().count(), line.last().unwrap().len() + 1)
+    let mut lines = before.split(|it| *it == b'\n');
+    (lines.clone().count(), lines.next_back().unwrap().len() + 1)
 }
 
 #[test]
@@ -245,6 +245,13 @@ fn the_three_prints_of_a_list_give_equal_records() {
     );
 }
 
+#[track_caller]
+fn check_counts(input: &[u8], items: usize, problems: usize, refused: usize) {
+    let all = read_all(input);
+    let counts = (all.items.len(), all.problems.len(), all.refused.len());
+    assert_eq!(counts, (items, problems, refused));
+}
+
 #[test]
 fn the_corpus_is_read_in_each_of_its_forms() {
     let frames = read_all(include_bytes!("../../../tests/fixtures/frames.jsonl"));
@@ -259,12 +266,6 @@ fn the_corpus_is_read_in_each_of_its_forms() {
             "+train-0.scheduled"
         ]
     );
-    #[track_caller]
-    fn check_counts(input: &[u8], items: usize, problems: usize, refused: usize) {
-        let all = read_all(input);
-        let counts = (all.items.len(), all.problems.len(), all.refused.len());
-        assert_eq!(counts, (items, problems, refused));
-    }
     check_counts(
         include_bytes!("../../../tests/fixtures/frames.jsonl"),
         6,

@@ -37,12 +37,32 @@ impl<W: Write> Writer<W> {
     ///
     /// If it cannot be written.
     pub fn write(&mut self, value: &impl Serialize) -> io::Result<()> {
+        self.begin()?;
+        serde_json::to_writer(&mut self.to, value)?;
+        self.end()
+    }
+
+    /// Writes a value that is JSON already.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be written.
+    pub fn write_json(&mut self, json: &[u8]) -> io::Result<()> {
+        self.begin()?;
+        self.to.write_all(json)?;
+        self.end()
+    }
+
+    fn begin(&mut self) -> io::Result<()> {
         match (self.framing, self.n_written) {
             (Framing::Array, 0) => self.to.write_all(b"[\n")?,
             (Framing::Array, _) => self.to.write_all(b",\n")?,
             (Framing::Lines, _) => {}
         }
-        serde_json::to_writer(&mut self.to, value)?;
+        Ok(())
+    }
+
+    fn end(&mut self) -> io::Result<()> {
         if self.framing == Framing::Lines {
             self.to.write_all(b"\n")?;
         }

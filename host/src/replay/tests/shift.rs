@@ -22,10 +22,16 @@ fn record(name: &str, uid: &str, pod: &str, minute: u32) -> (ObjectKey, Record) 
     Record::pare_down(&serde_json::from_str(&json).unwrap(), Caps::default()).unwrap()
 }
 
-/// Wants who loses and who gets a record by the last of these steps, and who the
+/// Wants who loses and who gets a record by a change after these steps, and who the
 /// subject without a uid turns out to be.
 #[track_caller]
-fn check_shift(before: &[Step], last: &Step, lost: &[&str], gained: &[&str], became: Option<&str>) {
+fn check_shift(
+    before: &[Step],
+    change: &Step,
+    lost: &[&str],
+    gained: &[&str],
+    became: Option<&str>,
+) {
     let store = Store::default();
     for it in before {
         let P(name, uid, pod, minute) = it else {
@@ -36,7 +42,7 @@ fn check_shift(before: &[Step], last: &Step, lost: &[&str], gained: &[&str], bec
     }
     let object = ObjectKey::new("ns", "Pod", "pod").unwrap();
     let shift = store.view(&object, |bucket| {
-        let after = match last {
+        let after = match change {
             P(name, uid, pod, minute) => bucket.with(record(name, uid, pod, *minute).1),
             R(name) => bucket.without(name, ""),
         };

@@ -23,8 +23,8 @@ fn piece() -> impl Strategy<Value = Vec<u8>> {
     let whole = [
         event("a").to_string(),
         pretty(&event("b")),
-        list(vec![event("c"), event("d")]).to_string(),
-        pretty(&list(vec![event("e"), json!(7)])),
+        list(&[event("c"), event("d")]).to_string(),
+        pretty(&list(&[event("e"), json!(7)])),
         frame("DELETED", &event("f")).to_string(),
         frame("ERROR", &json!({})).to_string(),
         json!({ "kind": "Pod" }).to_string(),
