@@ -18,7 +18,7 @@ use crate::{
     record::Record,
     sandbox::Limits,
     store::Store,
-    subject::{self, Subject, SubjectKey},
+    subject::{Subject, SubjectKey},
 };
 
 mod batch;
@@ -186,10 +186,8 @@ impl Dispatcher {
     fn picture(&self, plugin: &Plugin, key: &SubjectKey) -> Option<Subject> {
         let object = &key.object;
         let subject = self.store.view(object, |bucket| {
-            subject::uids(bucket).contains(&&*key.uid).then(|| {
-                Subject::of(key.clone(), bucket, |it| {
-                    plugin.description().wants(object, it)
-                })
+            Subject::of(key.clone(), bucket, |it| {
+                plugin.description().wants(object, it)
             })
         });
         let subject = subject.flatten()?;

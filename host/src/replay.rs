@@ -324,19 +324,21 @@ impl Replay {
         let Some(newest) = records.first() else {
             return;
         };
-        let uid = self.store.view(object, |bucket| {
-            let of_each = assigned(bucket).into_iter().zip(bucket.records());
-            let mut it = of_each.filter(|(_, it)| it.record.name() == newest.name());
-            it.next().map(|(uid, _)| Arc::from(uid))
-        });
-        if let Some(uid) = uid.flatten() {
-            self.dispatcher.mark(
-                &SubjectKey {
-                    object: object.clone(),
-                    uid,
-                },
-                records,
-            );
+        let uid = match newest.object_uid() {
+            "" => self.store.view(object, |bucket| {
+                let of_each = assigned(bucket).into_iter().zip(bucket.records());
+                let mut it = of_each.filter(|(_, it)| it.record.name() == newest.name());
+                it.next()
+                    .map_or_else(|| "".into(), |(uid, _)| Arc::from(uid))
+            }),
+            uid => Some(uid.into()),
+        };
+        if let Some(uid) = uid {
+            let subject = SubjectKey {
+                object: object.clone(),
+                uid,
+            };
+            self.dispatcher.mark(&subject, records);
         }
     }
 

@@ -61,20 +61,25 @@ pub struct Subject {
 
 impl Subject {
     /// The subject of this uid in a bucket, with those of its records that are
-    /// of interest.
+    /// of interest. `None` if none of the records is its own.
     #[must_use]
-    pub fn of(key: SubjectKey, bucket: &Bucket, is_of_interest: impl Fn(&Record) -> bool) -> Self {
-        let mut events: Vec<_> = assigned(bucket)
+    pub fn of(
+        key: SubjectKey,
+        bucket: &Bucket,
+        is_of_interest: impl Fn(&Record) -> bool,
+    ) -> Option<Self> {
+        let mut own = assigned(bucket)
             .into_iter()
             .zip(bucket.records())
-            .filter(|(uid, it)| **uid == *key.uid && is_of_interest(&it.record))
+            .filter(|(uid, _)| **uid == *key.uid)
             .map(|(_, it)| it)
-            .collect();
+            .peekable();
+        own.peek()?;
+        let mut events: Vec<_> = own.filter(|it| is_of_interest(&it.record)).collect();
         events.sort_by_key(|it| (it.record.created(), it.sequence));
-        let api_version = newest_api_version(bucket);
-        Self {
+        Some(Self {
             key,
-            api_version,
+            api_version: newest_api_version(bucket),
             failure: None,
             events: events.into_iter().map(|it| it.record.clone()).collect(),
             live: bucket
@@ -83,7 +88,7 @@ impl Subject {
                 .map(|it| it.record.clone())
                 .collect(),
             version: bucket.version(),
-        }
+        })
     }
 
     /// Bytes of text that cross when it is handed to a classifier.

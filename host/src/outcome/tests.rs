@@ -9,7 +9,7 @@ use super::*;
 use crate::{
     reason::CallFailure,
     record::{Caps, ObjectKey, decode::WireEvent},
-    store::Store,
+    store::{Bucket, Store},
     subject::{Subject, SubjectKey},
 };
 
@@ -67,9 +67,8 @@ impl Pod {
     }
 
     fn subject(&self) -> Option<Subject> {
-        self.store.view(&self.object, |bucket| {
-            Subject::of(self.key(), bucket, |_| true)
-        })
+        let of = |bucket: &Bucket| Subject::of(self.key(), bucket, |_| true);
+        self.store.view(&self.object, of).flatten()
     }
 
     /// Classifies as the notes say: `fault KEY`, `over KEY` (`over` alone is over

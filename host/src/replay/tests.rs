@@ -298,7 +298,7 @@ fn key(uid: &str) -> SubjectKey {
 
 /// Lets a made-up classifier find a fault in what is known of a subject.
 fn plant_fault(replay: &Replay, key: &SubjectKey) {
-    let view = |bucket: &Bucket| Subject::of(key.clone(), bucket, |_| true);
+    let view = |bucket: &Bucket| Subject::of(key.clone(), bucket, |_| true).unwrap();
     let subject = replay.store.view(&key.object, view).unwrap();
     let classifier = Arc::new(Provenance {
         name: "made-up".into(),

@@ -365,5 +365,7 @@ fn made_up(name: &str, interest: &Interest) -> Option<Subject> {
     };
     let store = Store::default();
     store.put(object.clone(), record);
-    store.view(&object, |bucket| Subject::of(key, bucket, |_| true))
+    store
+        .view(&object, |bucket| Subject::of(key, bucket, |_| true))
+        .flatten()
 }

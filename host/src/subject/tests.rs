@@ -56,7 +56,7 @@ fn check_owners(events: &[Event], want: &[&str]) {
     // Each record is in exactly one subject.
     let mut n_records = 0;
     for uid in uids(&bucket) {
-        let subject = Subject::of(key(uid), &bucket, |_| true);
+        let subject = Subject::of(key(uid), &bucket, |_| true).unwrap();
         assert!(!subject.events.is_empty(), "{uid}");
         n_records += subject.events.len();
         assert_eq!(subject.live.len(), events.len());
@@ -160,7 +160,7 @@ fn check_events(
     want: &[&str],
     live: &[&str],
 ) {
-    let subject = Subject::of(key("x"), &bucket(events), is_of_interest);
+    let subject = Subject::of(key("x"), &bucket(events), is_of_interest).unwrap();
     let names = |it: &[Record]| it.iter().map(|it| it.name().to_owned()).collect::<Vec<_>>();
     assert_eq!(names(&subject.events), want);
     assert_eq!(names(&subject.live), live);
@@ -210,12 +210,21 @@ fn only_what_is_of_interest_and_its_own_crosses_and_all_that_is_live_is_known() 
     ];
     check_events(&events, not_b, &["a", "d"], &["a", "b", "c", "d"]);
     check_events(&events, |_| false, &[], &["a", "b", "c", "d"]);
-    check_events(&events[2..3], |_| true, &[], &["c"]);
+}
+
+#[test]
+fn whose_records_are_all_another_s_is_no_subject() {
+    let events = [seen("c", "y", 3, 3)];
+    assert!(Subject::of(key("x"), &bucket(&events), |_| true).is_none());
 }
 
 #[test]
 fn the_api_version_is_the_newest_that_is_known() {
-    let of = |events: &[Event]| Subject::of(key("x"), &bucket(events), |_| false).api_version;
+    let of = |events: &[Event]| {
+        Subject::of(key("x"), &bucket(events), |_| false)
+            .unwrap()
+            .api_version
+    };
     assert_eq!(&*of(&[seen("v1", "x", 1, 1)]), "v1");
     assert_eq!(&*of(&[seen("v1", "x", 9, 9), seen("v2", "x", 1, 1)]), "v2");
     assert_eq!(&*of(&[seen("v1", "x", 1, 1), seen("?", "x", 9, 9)]), "v1");
@@ -225,7 +234,7 @@ fn the_api_version_is_the_newest_that_is_known() {
 #[test]
 fn a_subject_is_a_picture_of_one_version_of_its_bucket() {
     let bucket = bucket(&[seen("a", "x", 1, 1), seen("b", "x", 2, 2)]);
-    let subject = Subject::of(key("x"), &bucket, |_| true);
+    let subject = Subject::of(key("x"), &bucket, |_| true).unwrap();
     assert_eq!(subject.version, bucket.version());
     assert_eq!(subject.failure, None);
     assert_eq!(subject.key.to_string(), "ns/Pod/pod");
