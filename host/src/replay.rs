@@ -106,6 +106,10 @@ pub struct Replay {
     order: VecDeque<ObjectKey>,
 }
 
+/// How many more objects may be in the order before it is looked at whether they
+/// have records: that takes every lock of the store.
+const ORDER_STEP: usize = 65_536;
+
 impl Replay {
     /// A replay through these plugins.
     ///
@@ -256,7 +260,9 @@ impl Replay {
             self.tally.left_early += u64::try_from(n_left).unwrap_or(u64::MAX);
         }
         // Of what was deleted meanwhile nothing but the key is left in the order.
-        if 65_536 < self.order.len() && 2 * self.store.n_buckets() < self.order.len() {
+        if self.order.len() % ORDER_STEP == ORDER_STEP - 1
+            && 2 * self.store.n_buckets() < self.order.len()
+        {
             let mut seen = std::collections::HashSet::new();
             self.order
                 .retain(|it| self.store.view(it, |_| ()).is_some() && seen.insert(it.clone()));
@@ -360,7 +366,9 @@ impl Replay {
                 uid: Arc::clone(into),
             };
             let changes = self.outcomes.fold(&unnamed, &named);
-            changes.into_iter().for_each(|it| to.change(it));
+            for it in changes {
+                to.change(it);
+            }
         }
     }
 }

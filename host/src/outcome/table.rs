@@ -9,7 +9,10 @@
 //! so what bounds the table is the store beside it and the limits on what one
 //! call may say.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering::Relaxed},
+};
 
 use dashmap::{DashMap, Entry};
 
@@ -73,6 +76,8 @@ pub struct Change {
 #[derive(Debug, Default)]
 pub struct Outcomes {
     table: DashMap<SubjectKey, Vec<Held>>,
+    /// How many there are; the table's own count takes all of its locks.
+    n_subjects: AtomicUsize,
 }
 
 impl Outcomes {
@@ -95,7 +100,10 @@ impl Outcomes {
         });
         let mut all = match entry {
             Entry::Occupied(all) => all,
-            Entry::Vacant(slot) => slot.insert_entry(vec![Held::new(subject, classifier)]),
+            Entry::Vacant(slot) => {
+                self.n_subjects.fetch_add(1, Relaxed);
+                slot.insert_entry(vec![Held::new(subject, classifier)])
+            }
         };
         if let Some(held) = all
             .get_mut()
@@ -121,6 +129,7 @@ impl Outcomes {
         all.get_mut().retain(|it| !it.is_empty());
         if all.get().is_empty() {
             all.remove();
+            self.n_subjects.fetch_sub(1, Relaxed);
         }
         (!delta.is_empty()).then(|| Change {
             subject: subject.key.clone(),
@@ -142,13 +151,16 @@ impl Outcomes {
     /// and so does a cleared finding once nothing of it is live. Findings that
     /// hold stay: that an Event expired says nothing about what it reported.
     pub fn event_gone(&self, subject: &SubjectKey, event: &EventRef) {
-        self.table.remove_if_mut(subject, |_, all| {
+        let removed = self.table.remove_if_mut(subject, |_, all| {
             for held in all.iter_mut() {
                 merge::event_gone(held, event);
             }
             all.retain(|it| !it.is_empty());
             all.is_empty()
         });
+        if removed.is_some() {
+            self.n_subjects.fetch_sub(1, Relaxed);
+        }
     }
 
     /// Gives what is held of a subject without a uid to the one that turned out
@@ -173,7 +185,14 @@ impl Outcomes {
             })
         });
         let changes = changes.collect();
-        let mut all = self.table.entry(into.clone()).or_default();
+        self.n_subjects.fetch_sub(1, Relaxed);
+        let mut all = match self.table.entry(into.clone()) {
+            Entry::Occupied(all) => all.into_ref(),
+            Entry::Vacant(slot) => {
+                self.n_subjects.fetch_add(1, Relaxed);
+                slot.insert(Vec::new())
+            }
+        };
         for held in folded {
             match all
                 .iter_mut()
@@ -189,7 +208,7 @@ impl Outcomes {
     /// How many subjects anything is held of.
     #[must_use]
     pub fn n_subjects(&self) -> usize {
-        self.table.len()
+        self.n_subjects.load(Relaxed)
     }
 
     /// What is held of a subject.
@@ -216,10 +235,10 @@ impl Outcomes {
     /// Gives away what is held of a subject, by classifier.
     #[must_use = "what is taken is held no more"]
     pub fn take(&self, subject: &SubjectKey) -> Vec<Held> {
-        let mut held = self
-            .table
-            .remove(subject)
-            .map_or_else(Vec::new, |(_, held)| held);
+        let Some((_, mut held)) = self.table.remove(subject) else {
+            return Vec::new();
+        };
+        self.n_subjects.fetch_sub(1, Relaxed);
         held.sort_by(|a, b| a.classifier.name.cmp(&b.classifier.name));
         held
     }

@@ -439,6 +439,7 @@ proptest! {
             prop_assert_eq!(&held, &told, "what was told is what is held");
             prop_assert_eq!(pod.classify(), Delta::default(), "the same again is no news");
         }
+        prop_assert_eq!(pod.outcomes.n_subjects(), pod.outcomes.objects().len());
         // With nothing left, only faults that nobody called over are held.
         for name in 0..6 {
             pod.delete(&format!("e{name}"));

@@ -272,7 +272,7 @@ mod tests {
             10_000,
             10_001_000_000_000_000,
         );
-        check_fuel(u64::MAX, 1, 2, u64::MAX);
+        check_fuel(u64::MAX, 0, 2, u64::MAX);
         check_fuel(1, u64::MAX, 1, u64::MAX);
         check_fuel(1, 1, usize::MAX, u64::MAX);
     }

@@ -93,6 +93,28 @@ mod tests {
 
     use super::*;
 
+    /// Waits for as long as the other end is there.
+    struct Silent(Receiver<()>);
+
+    impl Read for Silent {
+        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+            self.0.recv().map_or(Ok(0), |()| Ok(0))
+        }
+    }
+
+    /// Reads one byte, and then fails.
+    struct Broken(bool);
+
+    impl Read for Broken {
+        fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+            if std::mem::replace(&mut self.0, true) {
+                return Err(io::Error::other("gone"));
+            }
+            to[0] = b'x';
+            Ok(1)
+        }
+    }
+
     #[test]
     fn what_is_read_ahead_is_what_is_there() {
         static NEVER: AtomicBool = AtomicBool::new(false);
@@ -107,13 +129,6 @@ mod tests {
     fn an_interrupt_ends_what_would_wait_for_ever() {
         static PRESSED: AtomicBool = AtomicBool::new(true);
         let (_writer, silent) = mpsc::channel::<()>();
-        /// Waits for as long as the other end is there.
-        struct Silent(Receiver<()>);
-        impl Read for Silent {
-            fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
-                self.0.recv().map_or(Ok(0), |()| Ok(0))
-            }
-        }
         let mut ahead = Ahead::of(Silent(silent), &PRESSED).unwrap();
         assert_eq!(ahead.read(&mut [0; 8]).unwrap(), 0);
     }
@@ -121,17 +136,6 @@ mod tests {
     #[test]
     fn an_error_comes_where_it_happened() {
         static NEVER: AtomicBool = AtomicBool::new(false);
-        /// Reads one byte, and then fails.
-        struct Broken(bool);
-        impl Read for Broken {
-            fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
-                if std::mem::replace(&mut self.0, true) {
-                    return Err(io::Error::other("gone"));
-                }
-                to[0] = b'x';
-                Ok(1)
-            }
-        }
         let mut ahead = Ahead::of(Broken(false), &NEVER).unwrap();
         assert_eq!(ahead.read(&mut [0; 8]).unwrap(), 1);
         assert_eq!(ahead.read(&mut [0; 8]).unwrap_err().to_string(), "gone");
