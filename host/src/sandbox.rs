@@ -2,7 +2,7 @@
 //!
 //! Each call gets a fresh instance and loses it afterwards, so that nothing is
 //! kept between two, nothing leaks, and a trap poisons nobody. What a guest does
-//! (trap, hang, flood, lie) is data, a [`CallFailure`], and never an error of
+//! (trap, hang, flood, lie) is data, a [`CallFailure`](crate::reason::CallFailure), and never an error of
 //! the host. Everything that a guest may use is a named limit ([`Limits`]).
 //!
 //! This is the only module that names `wasmtime`; its `Store` is always

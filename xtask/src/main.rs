@@ -3,6 +3,11 @@
 //! A command is a file. Nothing here is part of the program, and nothing of the program is linked here:
 //! whatever it can do itself is run as a child process.
 
+#![allow(
+    clippy::print_stderr,
+    reason = "it tells whoever waits what it is doing"
+)]
+
 use std::path::PathBuf;
 use std::process::ExitCode;
 
