@@ -9,7 +9,7 @@ use crate::{
         Attributes, Blame, EndReason, Evidence, Finding, Generation, Identity, Outcome, Provenance,
         Severity, Status,
     },
-    store::{Stored, Totals},
+    store::{Bucket, Stored, Totals},
     subject::Subject,
 };
 
