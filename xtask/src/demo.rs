@@ -25,8 +25,11 @@ What to try next:
 /// Ends as portent does.
 pub(crate) fn run() -> Result<ExitCode> {
     eprintln!("{BEFORE}");
-    run_child(cargo().args(["build", "-p", "portent"]))?;
-    plugins::run(Some(&portent()), None, None)?;
+    let host = || {
+        run_child(cargo().args(["build", "-p", "portent"]))?;
+        Ok(portent())
+    };
+    plugins::run(host, None, None)?;
 
     let mut replay = program(portent());
     replay.args([

@@ -43,9 +43,12 @@ enum Command {
 
 fn main() -> Result<ExitCode> {
     match Command::parse() {
-        Command::Plugins { manifest_path, out } => {
-            plugins::run(None, manifest_path.as_deref(), out.as_deref()).map(|()| ExitCode::SUCCESS)
-        }
+        Command::Plugins { manifest_path, out } => plugins::run(
+            plugins::built_portent,
+            manifest_path.as_deref(),
+            out.as_deref(),
+        )
+        .map(|()| ExitCode::SUCCESS),
         Command::Demo => demo::run(),
         Command::Test => test::run().map(|()| ExitCode::SUCCESS),
     }

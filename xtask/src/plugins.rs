@@ -4,7 +4,9 @@
 
 use std::env;
 use std::fs;
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf, absolute};
+use std::thread;
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
@@ -15,9 +17,13 @@ use crate::toolchain::{TARGET, Toolchain};
 /// The plugins of this checkout.
 const OURS: [&str; 2] = ["portent-gpu-fault", "portent-additional-reasons"];
 
-/// Builds ours, or the one of this manifest, with a host that is built already
-/// if the caller has one.
-pub(crate) fn run(host: Option<&Path>, manifest: Option<&Path>, out: Option<&Path>) -> Result<()> {
+/// Builds ours, or the one of this manifest. `host` builds the host meanwhile, which
+/// has a stretch that keeps one processor busy, and says where it is.
+pub(crate) fn run(
+    host: impl FnOnce() -> Result<PathBuf>,
+    manifest: Option<&Path>,
+    out: Option<&Path>,
+) -> Result<()> {
     // Children run from the root of the workspace, the user perhaps elsewhere.
     let manifest = manifest
         .map(absolute)
@@ -27,53 +33,56 @@ pub(crate) fn run(host: Option<&Path>, manifest: Option<&Path>, out: Option<&Pat
         .map_or_else(|| Ok(plugins_dir()), absolute)
         .context("cannot find the folder")?;
 
-    let toolchain = Toolchain::find()?;
-    let target_dir = root().join("target/guests");
-    let start = Instant::now();
-    let mut build = toolchain.build();
-    build.arg("--target-dir").arg(&target_dir);
-    let (packages, profile) = match &manifest {
-        None => {
-            eprintln!(
-                "xtask: building {} {}",
-                OURS.join(" and "),
-                toolchain.as_remark()
-            );
-            run_child(
-                build
-                    .args(["--profile", "guest"])
-                    .args(OURS.map(|it| ["-p", it]).concat()),
-            )?;
-            (OURS.map(str::to_owned).to_vec(), "guest")
-        }
-        Some(manifest) => {
-            eprintln!(
-                "xtask: building {} {}",
-                manifest.display(),
-                toolchain.as_remark()
-            );
-            run_child(build.arg("--release").arg("--manifest-path").arg(manifest))?;
-            (vec![package_of(manifest)?], "release")
-        }
-    };
-    eprintln!("xtask: built in {:.1?}", start.elapsed());
+    let (portent, modules) = thread::scope(|scope| {
+        let modules = scope.spawn(|| build_modules(manifest.as_deref()));
+        let portent = host();
+        let modules = modules.join().unwrap_or_else(|panic| resume_unwind(panic));
+        (portent, modules)
+    });
+    let (portent, modules) = (portent?, modules?);
 
     fs::create_dir_all(&out).with_context(|| format!("cannot create {}", out.display()))?;
-    let modules = target_dir.join(TARGET).join(profile);
-    let portent = host.map_or_else(built_portent, |it| Ok(it.to_owned()))?;
-    for package in packages {
-        let module = modules
-            .join(package.replace('-', "_"))
-            .with_extension("wasm");
+    for (package, module) in modules {
         let plugin = package.strip_prefix("portent-").unwrap_or(&package);
         componentize(&portent, &module, &out.join(plugin).with_extension("wasm"))?;
     }
     Ok(())
 }
 
+/// Compiles ours, or the one of this manifest: packages and their core modules.
+fn build_modules(manifest: Option<&Path>) -> Result<Vec<(String, PathBuf)>> {
+    let toolchain = Toolchain::find()?;
+    let target_dir = root().join("target/guests");
+    let start = Instant::now();
+    let mut build = toolchain.build();
+    build.arg("--target-dir").arg(&target_dir);
+    let what = manifest.map_or_else(|| OURS.join(" and "), |it| it.display().to_string());
+    eprintln!("xtask: building {what} {}", toolchain.as_remark());
+    let (packages, profile) = match manifest {
+        None => {
+            build.args(["--profile", "guest"]);
+            run_child(build.args(OURS.map(|it| ["-p", it]).concat()))?;
+            (OURS.map(str::to_owned).to_vec(), "guest")
+        }
+        Some(manifest) => {
+            run_child(build.arg("--release").arg("--manifest-path").arg(manifest))?;
+            (vec![package_of(manifest)?], "release")
+        }
+    };
+    eprintln!("xtask: built {what} in {:.1?}", start.elapsed());
+    let modules = target_dir.join(TARGET).join(profile);
+    let modules = packages.into_iter().map(|package| {
+        let module = modules
+            .join(package.replace('-', "_"))
+            .with_extension("wasm");
+        (package, module)
+    });
+    Ok(modules.collect())
+}
+
 /// The binary that makes a module a component: the one that `PORTENT` names, for
 /// callers who have just built it, else a freshly built one.
-fn built_portent() -> Result<PathBuf> {
+pub(crate) fn built_portent() -> Result<PathBuf> {
     if let Some(built) = env::var_os("PORTENT") {
         return Ok(built.into());
     }

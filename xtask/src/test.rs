@@ -30,9 +30,12 @@ pub(crate) fn run() -> Result<()> {
         run_child(&mut clippy)
     })?;
     step("build", || {
-        run_child(cargo().args(["test", "--workspace", "--no-run"]))
+        let host = || {
+            run_child(cargo().args(["test", "--workspace", "--no-run"]))?;
+            Ok(portent())
+        };
+        plugins::run(host, None, None)
     })?;
-    step("plugins", || plugins::run(Some(&portent()), None, None))?;
     step("tests", || run_child(&mut tests()))?;
     step("documentation", || {
         let mut doc = cargo();

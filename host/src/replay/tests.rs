@@ -1,7 +1,7 @@
 //! What a replay counts and holds, with no plugin.
 
 use super::{
-    input::{Item, Problem, Reader},
+    input::{Item, Origin, Problem, Reader},
     *,
 };
 use crate::{
@@ -51,7 +51,7 @@ impl Intake {
 
     fn of(input: &[u8]) -> Self {
         let mut all = Self::new(Bounds::default());
-        input::read(input, &mut all);
+        input::read(input, &mut all, Origin::Named).unwrap();
         all.replay.finish(&mut all.told);
         all
     }
@@ -86,6 +86,12 @@ impl Reader for Intake {
     fn problem(&mut self, _: Problem) {}
 
     fn refused(&mut self, _: Problem) {}
+
+    fn foreign(&mut self) {}
+
+    fn is_stopped(&self) -> bool {
+        false
+    }
 }
 
 /// Wants this tally, these totals, and this many records of this many objects.
@@ -317,10 +323,20 @@ fn plant_fault(replay: &Replay, key: &SubjectKey) {
 #[test]
 fn what_is_held_of_the_subject_without_a_uid_goes_to_the_one_that_it_turns_out_to_be() {
     let mut all = Intake::new(Bounds::default());
-    input::read(frame("ADDED", "a", "1", "").as_bytes(), &mut all);
+    input::read(
+        frame("ADDED", "a", "1", "").as_bytes(),
+        &mut all,
+        Origin::Named,
+    )
+    .unwrap();
     plant_fault(&all.replay, &key(""));
 
-    input::read(frame("ADDED", "b", "2", "x").as_bytes(), &mut all);
+    input::read(
+        frame("ADDED", "b", "2", "x").as_bytes(),
+        &mut all,
+        Origin::Named,
+    )
+    .unwrap();
 
     let [change] = &all.told.changes[..] else {
         panic!("{:?}", all.told.changes)

@@ -114,7 +114,7 @@ impl<W: Write> Intake<W> {
             let bytes =
                 read(file, self.interrupted).with_context(|| format!("cannot read {name}"))?;
             self.name = name;
-            input::read(&bytes, self);
+            input::read(&*bytes, self, input::Origin::Named)?;
         }
         Ok(())
     }
@@ -203,6 +203,12 @@ impl<W: Write> input::Reader for Intake<W> {
 
     fn refused(&mut self, problem: Problem) {
         self.name(&problem);
+    }
+
+    fn foreign(&mut self) {}
+
+    fn is_stopped(&self) -> bool {
+        interrupt::is_set(self.interrupted)
     }
 }
 

@@ -7,7 +7,12 @@ use super::*;
 use crate::record::{Caps, ObjectKey, Record};
 
 mod broken;
+mod compressed;
+mod damaged;
+mod kinds;
 mod random;
+mod streams;
+mod yaml;
 
 /// What was read of an input.
 #[derive(Debug, Default, PartialEq)]
@@ -17,6 +22,9 @@ struct Read {
     records: Vec<(ObjectKey, Record)>,
     problems: Vec<Problem>,
     refused: Vec<Problem>,
+    n_foreign: usize,
+    /// How many items are enough.
+    stops_at: Option<usize>,
 }
 
 impl Reader for Read {
@@ -38,11 +46,19 @@ impl Reader for Read {
     fn refused(&mut self, problem: Problem) {
         self.refused.push(problem);
     }
+
+    fn foreign(&mut self) {
+        self.n_foreign += 1;
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stops_at == Some(self.items.len())
+    }
 }
 
 fn read_all(input: impl AsRef<[u8]>) -> Read {
     let mut all = Read::default();
-    read(input.as_ref(), &mut all);
+    read(input.as_ref(), &mut all, Origin::Named).unwrap();
     all
 }
 
@@ -201,7 +217,7 @@ fn an_item_lies_where_it_is_refused() {
         let what = Rejected::NoName.to_string();
         vec![Problem { line, column, what }]
     };
-    assert_eq!(all.refused, refused(2, 1));
+    assert_eq!(all.refused, refused(2, 3));
 
     let of_list = pretty(&list(&[event("a"), no_name.clone()]));
     let (line, column) = place(&of_list, of_list.rfind("{\n      \"kind\"").unwrap());

@@ -21,7 +21,7 @@ fn added(names: &[&str]) -> String {
 #[track_caller]
 fn check_full(bound: usize, frames: &str, live: usize, left_full: u64) {
     let mut all = Intake::new(records_per_object(bound));
-    input::read(frames.as_bytes(), &mut all);
+    input::read(frames.as_bytes(), &mut all, Origin::Named).unwrap();
     assert_eq!(all.replay.store().n_records(), live);
     assert_eq!(all.replay.tally().left_full, left_full);
     assert_eq!(all.replay.tally().left_early, 0);
@@ -49,9 +49,9 @@ fn a_further_sight_of_an_event_is_not_one_more() {
 #[test]
 fn what_leaves_is_handed_out_and_handed_out_again_when_it_came_again() {
     let mut all = Intake::new(records_per_object(1));
-    input::read(added(&["a"]).as_bytes(), &mut all);
+    input::read(added(&["a"]).as_bytes(), &mut all, Origin::Named).unwrap();
     plant_fault(&all.replay, &key("x"));
-    input::read(added(&["b"]).as_bytes(), &mut all);
+    input::read(added(&["b"]).as_bytes(), &mut all, Origin::Named).unwrap();
     assert_eq!(all.told.elements, [(key("x"), 1)]);
 
     plant_fault(&all.replay, &key("x"));
@@ -62,9 +62,14 @@ fn what_leaves_is_handed_out_and_handed_out_again_when_it_came_again() {
 #[test]
 fn what_is_held_of_a_subject_without_records_is_handed_out_at_the_end() {
     let mut all = Intake::new(Bounds::default());
-    input::read(added(&["a"]).as_bytes(), &mut all);
+    input::read(added(&["a"]).as_bytes(), &mut all, Origin::Named).unwrap();
     plant_fault(&all.replay, &key("x"));
-    input::read(frame("DELETED", "a", "1", "x").as_bytes(), &mut all);
+    input::read(
+        frame("DELETED", "a", "1", "x").as_bytes(),
+        &mut all,
+        Origin::Named,
+    )
+    .unwrap();
     assert_eq!(all.replay.store().n_buckets(), 0);
     all.replay.finish(&mut all.told);
     assert_eq!(all.told.elements, [(key("x"), 1)]);
@@ -76,10 +81,10 @@ fn with_too_many_outcomes_all_of_them_are_handed_out() {
         outcomes: 0,
         ..Bounds::default()
     });
-    input::read(added(&["a"]).as_bytes(), &mut all);
+    input::read(added(&["a"]).as_bytes(), &mut all, Origin::Named).unwrap();
     plant_fault(&all.replay, &key("x"));
     let other = frame("ADDED", "b", "1", "y").replace("train-0", "train-1");
-    input::read(other.as_bytes(), &mut all);
+    input::read(other.as_bytes(), &mut all, Origin::Named).unwrap();
     assert_eq!(all.told.elements, [(key("x"), 1)]);
     assert_eq!(all.replay.outcomes().n_subjects(), 0);
     // Of whom nothing is held, nobody has to leave.
@@ -94,16 +99,16 @@ fn with_too_many_bytes_objects_leave() {
         ..Bounds::default()
     };
     let mut all = Intake::new(bounds(0));
-    input::read(added(&["a", "b", "c"]).as_bytes(), &mut all);
+    input::read(added(&["a", "b", "c"]).as_bytes(), &mut all, Origin::Named).unwrap();
     assert_eq!(all.replay.store().n_bytes(), 0);
     assert_eq!(all.replay.tally().left_early, 3);
     assert_eq!(all.replay.store().totals().evicted, 3);
 
     // What one costs is enough for one.
     let mut one = Intake::new(Bounds::default());
-    input::read(added(&["a"]).as_bytes(), &mut one);
+    input::read(added(&["a"]).as_bytes(), &mut one, Origin::Named).unwrap();
     let mut all = Intake::new(bounds(one.replay.store().n_bytes()));
-    input::read(added(&["a"]).as_bytes(), &mut all);
+    input::read(added(&["a"]).as_bytes(), &mut all, Origin::Named).unwrap();
     assert_eq!(all.replay.tally().left_early, 0);
 }
 
@@ -123,7 +128,7 @@ proptest! {
             let object_uid = ["", "x", "y"][usize::from(object_uid)];
             let line = frame(kind, &format!("e{name}"), &uid.to_string(), object_uid);
             let line = line.replace("train-0", &format!("train-{pod}"));
-            input::read(line.as_bytes(), &mut all);
+            input::read(line.as_bytes(), &mut all, Origin::Named).unwrap();
 
             let store = all.replay.store();
             prop_assert!(store.n_bytes() <= store_bytes);

@@ -70,7 +70,7 @@ fn a_line_that_is_no_document_is_named() {
     );
     check_line(
         "  {\"a\": 1}",
-        "1: neither an Event, a list of Events nor a watch frame",
+        "3: neither an Event, a list of Events nor a watch frame",
     );
     check_line(
         "{\"items\": 7}",
@@ -82,7 +82,7 @@ fn a_line_that_is_no_document_is_named() {
 fn what_is_behind_an_event_on_its_line_is_named_and_the_event_kept() {
     let (a, b) = (event("a").to_string(), event("b").to_string());
     let column = a.len() + 1;
-    for garbage in ["x", ",", "}", &b, "\u{feff}"] {
+    for garbage in ["x", ",", "}", "\"", "null", "\u{feff}"] {
         let problem = format!("line 1, column {column}: trailing characters");
         check(format!("{a}{garbage}\n{b}"), &["+a", "+b"], &[&problem]);
     }
