@@ -39,6 +39,9 @@ use window::Window;
 /// object, and JSON makes at most six bytes of one; the rest is for what holds it.
 pub const ITEM_MAX_BYTES: usize = 16 << 20;
 
+/// What items are not indented by, so that no more blanks are held.
+const INDENT_MAX: usize = 256;
+
 /// What an Event in the input says.
 #[derive(Debug)]
 pub enum Item<'a> {
@@ -164,6 +167,12 @@ impl<R: Reader> Input<'_, '_, R> {
             self.out
                 .problem(self.window.here(), &format_args!("cut off: {err}"));
         }
+    }
+
+    /// Whether it is known why there is no more, so that what is not whole at the
+    /// end is no surprise: reading failed, or was stopped.
+    fn is_end_told(&self) -> bool {
+        self.window.has_failed() || self.out.is_stopped()
     }
 
     fn too_large(&mut self, at: Place) {

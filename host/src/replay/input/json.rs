@@ -101,7 +101,7 @@ impl<R: Reader> Input<'_, '_, R> {
 
     /// The input ends within a document.
     fn cut_document(&mut self, mut around: Around, at: usize) {
-        if !self.window.has_failed() {
+        if !self.is_end_told() {
             if around.before.is_empty() && self.resume_at_whole_line(at) {
                 return;
             }
@@ -172,7 +172,11 @@ fn is_of_items(held: &[u8], scan: &Scan, n_before: usize) -> bool {
     let key = scan.key();
     scan.is_in_top_list()
         || key.start.checked_sub(n_before).is_some_and(|start| {
-            held.get(start..key.end - n_before) == Some(b"\"items\"".as_slice())
+            let key = held.get(start..key.end - n_before).unwrap_or_default();
+            // It may be spelt with escapes.
+            key == b"\"items\""
+                || key.contains(&b'\\')
+                    && serde_json::from_slice::<String>(key).is_ok_and(|it| it == "items")
         })
 }
 

@@ -4,7 +4,7 @@
 //! where one would begin: people and programs write all items of a list alike.
 
 use super::{
-    Input, Reader,
+    INDENT_MAX, Input, Reader,
     json::{judged, wrong_with},
     position::{Held, Place},
     scan::{Scan, Step},
@@ -46,7 +46,7 @@ impl<R: Reader> Input<'_, '_, R> {
             let indent = self.window.here().column - 1;
             match next {
                 None => {
-                    if !self.window.has_failed() {
+                    if !self.is_end_told() {
                         self.out
                             .problem(place, &"cut off: EOF while parsing a list");
                     }
@@ -93,7 +93,7 @@ impl<R: Reader> Input<'_, '_, R> {
     /// How the items stand of which the first is held, indented by this if it
     /// starts a line.
     fn layout(&mut self, indent: Option<usize>) -> Layout {
-        if let Some(indent) = indent {
+        if let Some(indent) = indent.filter(|it| *it <= INDENT_MAX) {
             return Layout::Lines(indent);
         }
         let (mut start, mut n_quotes) = (Vec::new(), 0);
@@ -124,7 +124,7 @@ impl<R: Reader> Input<'_, '_, R> {
                 Step::List => {}
                 Step::More if self.window.fill() => {}
                 Step::More => {
-                    if !self.window.has_failed() {
+                    if !self.is_end_told() {
                         let held = Held::piece(&self.window.held()[..at], place);
                         let (place, what) = wrong_with(held, step, "cut off: ");
                         self.out.problem(place, &what);

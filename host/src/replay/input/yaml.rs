@@ -15,13 +15,10 @@ use serde_saphyr::{
 };
 
 use super::{
-    Input, Origin, Reader,
+    INDENT_MAX, Input, Origin, Reader,
     document::Out,
     position::{Held, Is, Place},
 };
-
-/// What no line is indented by.
-const INDENT_MAX: usize = 256;
 
 /// What a line is, by how it begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,7 +150,7 @@ impl<R: Reader> Input<'_, '_, R> {
 
     /// Whether the input failed within these lines.
     fn is_cut(&self, chunk: &Chunk) -> bool {
-        self.window.has_failed() && chunk.len == self.window.held().len()
+        self.is_end_told() && chunk.len == self.window.held().len()
     }
 
     /// What the line is that begins at `at`.

@@ -226,6 +226,29 @@ fn who_has_enough_gets_no_more() {
     }
 }
 
+/// Wants nothing said of what is not whole when it was stopped meanwhile.
+#[track_caller]
+fn check_stopped(input: &str) {
+    let mut stopped = Read {
+        stops_at: Some(1),
+        ..Read::default()
+    };
+    // Whoever reads ahead ends the input then.
+    read(input.as_bytes(), &mut stopped, Origin::Named).unwrap();
+    assert_eq!(stopped.items, ["+a"], "{input}");
+    assert_eq!(stopped.problems, [], "{input}");
+}
+
+#[test]
+fn what_is_not_whole_is_no_problem_when_it_was_stopped() {
+    let a = event("a");
+    let of_list = pretty(&list(&[a.clone(), a.clone()]));
+    check_stopped(&format!("{a}\n{{\"kind\":"));
+    check_stopped(of_list.rsplit_once("name").unwrap().0);
+    check_stopped(&(of_list.split_once("\n    },").unwrap().0.to_owned() + "}"));
+    check_stopped(&format!("items:\n- {a}\n- \"x"));
+}
+
 /// Gives one text at each read, and notes how many items were out before.
 struct Live {
     texts: std::vec::IntoIter<String>,
