@@ -288,3 +288,48 @@ fn has_read_and_waits(process: u32, n_bytes: usize) -> bool {
                 .is_some_and(|(_, rest)| rest.starts_with('S'))
     })
 }
+
+#[test]
+fn a_folder_is_read_whole_and_what_else_is_in_it_is_counted() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    let plugins = built_plugins();
+    let of = |paths: &[&Path]| {
+        let args = ["replay", "-o", "json", "--plugins"].map(AsRef::as_ref);
+        let args = args.into_iter().chain([plugins.as_os_str()]);
+        portent(args.chain(paths.iter().map(|it| it.as_os_str())))
+    };
+    let read = |name: &str| std::fs::read(fixtures.join(name)).unwrap();
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    packed.write_all(&read("list-events-v1.json")).unwrap();
+    let folder = directory([
+        ("a.yaml", read("list-core.yaml")),
+        ("b.yaml", read("pods.yaml")),
+        ("c.json.gz", packed.finish().unwrap()),
+        ("notes.txt", b"not looked at".to_vec()),
+    ]);
+    let output = of(&[folder.path()]);
+    assert_eq!(
+        elements(&output),
+        elements(&of(&[&fixtures.join("list-core.json")]))
+    );
+    let said = stderr(&output);
+    assert!(said.contains("12 Events: 6 stored, 6 seen again"), "{said}");
+    assert!(said.contains("objects of other kinds: "), "{said}");
+    // Who names a file says that it holds Events.
+    let named = of(&[&folder.path().join("b.yaml")]);
+    assert_eq!(named.status.code(), Some(2), "{}", stderr(&named));
+}
+
+#[test]
+fn what_is_cut_off_counts_up_to_the_cut() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    let whole = std::fs::read_to_string(fixtures.join("list-core.json")).unwrap();
+    let cut = &whole.as_bytes()[..whole.len() / 2];
+    let output = replay(
+        plugins().path(),
+        std::str::from_utf8(cut).unwrap(),
+        &["-o", "json"],
+    );
+    assert!(!elements(&output).is_empty());
+    assert!(stderr(&output).contains("cut off"), "{}", stderr(&output));
+}

@@ -1,8 +1,13 @@
 //! Takes what is read to the replay, and keeps count of what cannot be used.
 
 use std::{
-    io::{self, Write},
-    path::{Path, PathBuf},
+    fmt,
+    io::Write,
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
 };
 
 use anyhow::Context as _;
@@ -13,10 +18,9 @@ use crate::{
     record::{Rejected, decode::WireEvent},
     replay::{
         Replay, Tally,
-        input::{self, Item, Problem},
+        input::{self, Item, Origin, Problem},
     },
     store::Totals,
-    text::Visible,
 };
 
 /// Which Events are considered.
@@ -64,11 +68,14 @@ pub(super) struct Intake<W: Write> {
     progress: Option<Progress>,
     /// What is being read.
     name: String,
-    share: Option<f64>,
+    /// Bytes read so far, of how many if that is known.
+    n_read: Arc<AtomicU64>,
+    n_bytes: Option<u64>,
     n_items: u64,
     n_out_of_scope: u64,
     n_problems: u64,
     n_named: u64,
+    n_foreign: u64,
 }
 
 /// What was read, and what became of it.
@@ -76,6 +83,7 @@ pub(super) struct Read {
     pub(super) n_items: u64,
     pub(super) n_problems: u64,
     n_out_of_scope: u64,
+    n_foreign: u64,
     n_failed_calls: u64,
     n_dropped: u64,
     n_records: usize,
@@ -98,23 +106,46 @@ impl<W: Write> Intake<W> {
             interrupted,
             progress: None,
             name: String::new(),
-            share: None,
+            n_read: Arc::default(),
+            n_bytes: None,
             n_items: 0,
             n_out_of_scope: 0,
             n_problems: 0,
             n_named: 0,
+            n_foreign: 0,
         }
     }
 
     /// Reads all of these, one after the other.
-    pub(super) fn read_all(&mut self, files: &[PathBuf], progress: Progress) -> anyhow::Result<()> {
+    ///
+    /// # Errors
+    ///
+    /// If one that was named cannot be read at all. One that was found in a folder
+    /// costs only itself.
+    pub(super) fn read_all(&mut self, paths: &[PathBuf], progress: Progress) -> anyhow::Result<()> {
+        let sources = input::sources(paths)?;
         self.progress = Some(progress);
-        for file in files {
-            let name = Visible(&file.display().to_string()).to_string();
-            let bytes =
-                read(file, self.interrupted).with_context(|| format!("cannot read {name}"))?;
-            self.name = name;
-            input::read(&*bytes, self, input::Origin::Named)?;
+        self.n_read = sources.n_read();
+        self.n_bytes = sources.n_bytes();
+        for source in &sources {
+            if interrupt::is_set(self.interrupted) {
+                break;
+            }
+            source.name().clone_into(&mut self.name);
+            let read = source
+                .open()
+                .and_then(|it| Ahead::of(it, self.interrupted))
+                .and_then(|it| input::read(it, self, source.origin()));
+            match (read, source.origin()) {
+                (Ok(()), _) => {}
+                (Err(err), Origin::Named) => {
+                    return Err(err).with_context(|| format!("cannot read {}", self.name));
+                }
+                (Err(err), Origin::Found) => {
+                    self.n_problems += 1;
+                    self.say(&format_args!("cannot be read: {err}"));
+                }
+            }
         }
         Ok(())
     }
@@ -142,6 +173,7 @@ impl<W: Write> Intake<W> {
             n_items: self.n_items,
             n_problems: self.n_problems,
             n_out_of_scope: self.n_out_of_scope,
+            n_foreign: self.n_foreign,
             n_failed_calls,
             n_dropped,
             n_records,
@@ -151,36 +183,34 @@ impl<W: Write> Intake<W> {
         })
     }
 
-    fn name(&mut self, problem: &Problem) {
+    /// Says what is wrong with what is being read, the first times.
+    fn say(&mut self, what: &dyn fmt::Display) {
         self.n_named += 1;
         if PROBLEMS_NAMED < self.n_named {
             return;
         }
-        let say = || eprintln_lossy(format_args!("{}: {problem}", self.name));
+        let say = || eprintln_lossy(format_args!("{}: {what}", self.name));
         match &self.progress {
             Some(progress) => progress.above(say),
             None => say(),
         }
     }
-}
 
-fn read(file: &Path, interrupted: interrupt::Interrupted) -> io::Result<Vec<u8>> {
-    let mut ahead = if file.as_os_str() == "-" {
-        Ahead::of(io::stdin(), interrupted)?
-    } else {
-        Ahead::of(std::fs::File::open(file)?, interrupted)?
-    };
-    let mut bytes = Vec::new();
-    io::Read::read_to_end(&mut ahead, &mut bytes)?;
-    Ok(bytes)
+    /// How much of the input is read, where its size is known.
+    fn share(&self) -> Option<f64> {
+        #[expect(clippy::cast_precision_loss, reason = "it is shown as a percentage")]
+        let share = |n_bytes: u64| self.n_read.load(Relaxed) as f64 / n_bytes.max(1) as f64;
+        self.n_bytes.map(share)
+    }
 }
 
 impl<W: Write> input::Reader for Intake<W> {
     fn item(&mut self, item: Item<'_>) -> Result<(), Rejected> {
         self.n_items += 1;
+        let share = self.share();
         if let Some(progress) = &mut self.progress {
             let store = self.replay.store();
-            progress.tell(self.n_items, || store.n_buckets(), self.share);
+            progress.tell(self.n_items, || store.n_buckets(), share);
         }
         let (Item::Put(event) | Item::Deleted(event)) = &item;
         if !self.scope.holds(event) {
@@ -198,14 +228,16 @@ impl<W: Write> input::Reader for Intake<W> {
 
     fn problem(&mut self, problem: Problem) {
         self.n_problems += 1;
-        self.name(&problem);
+        self.say(&problem);
     }
 
     fn refused(&mut self, problem: Problem) {
-        self.name(&problem);
+        self.say(&problem);
     }
 
-    fn foreign(&mut self) {}
+    fn foreign(&mut self) {
+        self.n_foreign += 1;
+    }
 
     fn is_stopped(&self) -> bool {
         interrupt::is_set(self.interrupted)
@@ -245,6 +277,7 @@ impl Read {
             (totals.replaced, "replaced by another of the same name"),
             (tally.unknown_deletions, "deletions of unknown Events"),
             (self.n_problems, "lines or items not readable"),
+            (self.n_foreign, "objects of other kinds"),
             (tally.malformed_fields, "malformed fields taken as absent"),
             (self.n_failed_calls, "subjects not classified"),
         ];
