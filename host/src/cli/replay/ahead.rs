@@ -6,7 +6,11 @@
 
 use std::{
     io::{self, Read},
-    sync::mpsc::{self, Receiver, RecvTimeoutError, TryRecvError},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+        mpsc::{self, Receiver, RecvTimeoutError},
+    },
     thread,
     time::Duration,
 };
@@ -19,25 +23,29 @@ const CHUNK_BYTES: usize = 256 << 10;
 /// How long Ctrl-C may go unnoticed where nothing comes.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// What another thread reads. It ends early when the process is interrupted.
+/// What another thread reads. When the process is interrupted it ends with what
+/// was read by then, and nothing of that is lost.
 pub(super) struct Ahead {
     chunks: Receiver<io::Result<Vec<u8>>>,
     chunk: Vec<u8>,
     n_taken: usize,
     interrupted: Interrupted,
+    /// Set when it ended for that reason.
+    ended_early: Arc<AtomicBool>,
 }
 
 impl Ahead {
-    /// Starts to read.
+    /// Starts to read. `ended_early` is set if an interrupt ends it.
     pub(super) fn of(
         mut from: impl Read + Send + 'static,
         interrupted: Interrupted,
+        ended_early: Arc<AtomicBool>,
     ) -> io::Result<Self> {
         let (filled, chunks) = mpsc::sync_channel(CHUNKS);
         thread::Builder::new()
             .name("read".to_owned())
             .spawn(move || {
-                loop {
+                while !interrupt::is_set(interrupted) {
                     let mut chunk = vec![0; CHUNK_BYTES];
                     let read = from.read(&mut chunk);
                     let is_last = !matches!(read, Ok(1..));
@@ -51,33 +59,38 @@ impl Ahead {
                     }
                 }
             })?;
+        let (chunk, n_taken) = (Vec::new(), 0);
         Ok(Self {
             chunks,
-            chunk: Vec::new(),
-            n_taken: 0,
+            chunk,
+            n_taken,
             interrupted,
+            ended_early,
         })
+    }
+
+    /// The next chunk; an empty one at the end.
+    fn next(&self) -> io::Result<Vec<u8>> {
+        loop {
+            match self.chunks.recv_timeout(PATIENCE) {
+                Ok(chunk) => return chunk,
+                // What was read before is still taken: it is there at once.
+                Err(RecvTimeoutError::Timeout) if !interrupt::is_set(self.interrupted) => {}
+                // Or the other thread has ended, which it does after the end too.
+                Err(_) => {
+                    self.ended_early
+                        .fetch_or(interrupt::is_set(self.interrupted), Relaxed);
+                    return Ok(Vec::new());
+                }
+            }
+        }
     }
 }
 
 impl Read for Ahead {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
-        while self.n_taken == self.chunk.len() {
-            let chunk = match self.chunks.try_recv() {
-                // What was read before is still taken.
-                Err(TryRecvError::Empty) if interrupt::is_set(self.interrupted) => return Ok(0),
-                Err(TryRecvError::Empty) => match self.chunks.recv_timeout(PATIENCE) {
-                    Ok(chunk) => chunk,
-                    Err(RecvTimeoutError::Timeout) => continue,
-                    Err(RecvTimeoutError::Disconnected) => return Ok(0),
-                },
-                Err(TryRecvError::Disconnected) => return Ok(0),
-                Ok(chunk) => chunk,
-            };
-            (self.chunk, self.n_taken) = (chunk?, 0);
-            if self.chunk.is_empty() {
-                return Ok(0);
-            }
+        if self.n_taken == self.chunk.len() {
+            (self.chunk, self.n_taken) = (self.next()?, 0);
         }
         let rest = self.chunk.get(self.n_taken..).unwrap_or_default();
         let n = rest.len().min(to.len());
@@ -89,8 +102,6 @@ impl Read for Ahead {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicBool;
-
     use super::*;
 
     /// Waits for as long as the other end is there.
@@ -120,23 +131,37 @@ mod tests {
         static NEVER: AtomicBool = AtomicBool::new(false);
         let text: Vec<u8> = (0..=255).cycle().take(3 * CHUNK_BYTES + 7).collect();
         let mut read = Vec::new();
-        let mut ahead = Ahead::of(io::Cursor::new(text.clone()), &NEVER).unwrap();
+        let ended_early = Arc::<AtomicBool>::default();
+        let mut ahead = Ahead::of(
+            io::Cursor::new(text.clone()),
+            &NEVER,
+            Arc::clone(&ended_early),
+        )
+        .unwrap();
         ahead.read_to_end(&mut read).unwrap();
         assert!(read == text);
+        assert_eq!(
+            ahead.read(&mut [0; 8]).unwrap(),
+            0,
+            "asked again it is still the end"
+        );
+        assert!(!ended_early.load(Relaxed));
     }
 
     #[test]
     fn an_interrupt_ends_what_would_wait_for_ever() {
         static PRESSED: AtomicBool = AtomicBool::new(true);
         let (_writer, silent) = mpsc::channel::<()>();
-        let mut ahead = Ahead::of(Silent(silent), &PRESSED).unwrap();
+        let ended_early = Arc::<AtomicBool>::default();
+        let mut ahead = Ahead::of(Silent(silent), &PRESSED, Arc::clone(&ended_early)).unwrap();
         assert_eq!(ahead.read(&mut [0; 8]).unwrap(), 0);
+        assert!(ended_early.load(Relaxed));
     }
 
     #[test]
     fn an_error_comes_where_it_happened() {
         static NEVER: AtomicBool = AtomicBool::new(false);
-        let mut ahead = Ahead::of(Broken(false), &NEVER).unwrap();
+        let mut ahead = Ahead::of(Broken(false), &NEVER, Arc::default()).unwrap();
         assert_eq!(ahead.read(&mut [0; 8]).unwrap(), 1);
         assert_eq!(ahead.read(&mut [0; 8]).unwrap_err().to_string(), "gone");
     }

@@ -6,7 +6,7 @@ use std::{
     path::PathBuf,
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering::Relaxed},
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     },
 };
 
@@ -65,6 +65,8 @@ pub(super) struct Intake<W: Write> {
     sink: Filtered<W>,
     scope: Scope,
     interrupted: interrupt::Interrupted,
+    /// Whether an interrupt ended what is being read.
+    ended_early: Arc<AtomicBool>,
     progress: Option<Progress>,
     /// What is being read.
     name: String,
@@ -104,6 +106,7 @@ impl<W: Write> Intake<W> {
             sink,
             scope,
             interrupted,
+            ended_early: Arc::default(),
             progress: None,
             name: String::new(),
             n_read: Arc::default(),
@@ -134,7 +137,7 @@ impl<W: Write> Intake<W> {
             source.name().clone_into(&mut self.name);
             let read = source
                 .open()
-                .and_then(|it| Ahead::of(it, self.interrupted))
+                .and_then(|it| Ahead::of(it, self.interrupted, Arc::clone(&self.ended_early)))
                 .and_then(|it| input::read(it, self, source.origin()));
             match (read, source.origin()) {
                 (Ok(()), _) => {}
@@ -240,7 +243,7 @@ impl<W: Write> input::Reader for Intake<W> {
     }
 
     fn is_stopped(&self) -> bool {
-        interrupt::is_set(self.interrupted)
+        self.ended_early.load(Relaxed)
     }
 }
 
