@@ -333,3 +333,23 @@ fn what_is_cut_off_counts_up_to_the_cut() {
     assert!(!elements(&output).is_empty());
     assert!(stderr(&output).contains("cut off"), "{}", stderr(&output));
 }
+
+#[test]
+fn one_file_that_cannot_be_read_is_named_and_the_others_are_classified() {
+    let plugins = plugins();
+    // A gzip file that ends within its header.
+    let folder = directory([
+        ("a.json.gz", b"\x1f\x8b\x08".to_vec()),
+        ("b.jsonl", events(&pods(2), 1).into_bytes()),
+    ]);
+    let args = ["replay", "-o", "json", "--plugins"].map(AsRef::as_ref);
+    let files = ["a.json.gz", "b.jsonl"].map(|it| folder.path().join(it));
+    let args = args.into_iter().chain([plugins.path().as_os_str()]);
+    let output = portent(args.chain(files.iter().map(|it| it.as_os_str())));
+    assert_eq!(elements(&output).len(), 2);
+    assert!(
+        stderr(&output).contains("a.json.gz: "),
+        "{}",
+        stderr(&output)
+    );
+}

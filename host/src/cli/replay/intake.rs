@@ -18,7 +18,7 @@ use crate::{
     record::{Rejected, decode::WireEvent},
     replay::{
         Replay, Tally,
-        input::{self, Item, Origin, Problem},
+        input::{self, Item, Problem},
     },
     store::Totals,
 };
@@ -119,12 +119,12 @@ impl<W: Write> Intake<W> {
         }
     }
 
-    /// Reads all of these, one after the other.
+    /// Reads all of these, one after the other. One that cannot be read costs only
+    /// itself.
     ///
     /// # Errors
     ///
-    /// If one that was named cannot be read at all. One that was found in a folder
-    /// costs only itself.
+    /// If one of the paths does not exist: nothing is read then.
     pub(super) fn read_all(&mut self, paths: &[PathBuf], progress: Progress) -> anyhow::Result<()> {
         let sources = input::sources(paths)?;
         self.progress = Some(progress);
@@ -139,15 +139,9 @@ impl<W: Write> Intake<W> {
                 .open()
                 .and_then(|it| Ahead::of(it, self.interrupted, Arc::clone(&self.ended_early)))
                 .and_then(|it| input::read(it, self, source.origin()));
-            match (read, source.origin()) {
-                (Ok(()), _) => {}
-                (Err(err), Origin::Named) => {
-                    return Err(err).with_context(|| format!("cannot read {}", self.name));
-                }
-                (Err(err), Origin::Found) => {
-                    self.n_problems += 1;
-                    self.say(&format_args!("cannot be read: {err}"));
-                }
+            if let Err(err) = read {
+                self.n_problems += 1;
+                self.say(&format_args!("cannot be read: {err}"));
             }
         }
         Ok(())

@@ -13,6 +13,9 @@ use std::ops::Range;
 /// brackets must not be worth more.
 const DEPTH_MAX: u32 = 128;
 
+/// As much as is passed over at once.
+const INDENT: [u8; 4] = *b"    ";
+
 /// A place at which the scan stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
@@ -111,7 +114,13 @@ impl Scan {
                 return (Step::End, at);
             }
             match byte {
-                b' ' | b'\t' | b'\r' | b'\n' => {}
+                // Nearly half of what kubectl prints is indentation.
+                b'\n' => {
+                    while bytes[at + 1..].first_chunk() == Some(&INDENT) {
+                        at += INDENT.len();
+                    }
+                }
+                b' ' | b'\t' | b'\r' => {}
                 b'"' => {
                     if self.after == After::Value {
                         return (Step::Broken, at);
