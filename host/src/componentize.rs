@@ -12,6 +12,12 @@ use wit_component::ComponentEncoder;
 ///
 /// If the bytes are no core module, or one that was not built on the contract.
 pub fn componentize(module: &[u8]) -> anyhow::Result<Vec<u8>> {
+    // What follows says so too, in eleven lines.
+    anyhow::ensure!(module.starts_with(b"\0asm"), "it is not WebAssembly");
+    anyhow::ensure!(
+        module.get(4..8) == Some(&[1, 0, 0, 0]),
+        "it is a component already, or of another version of WebAssembly"
+    );
     ComponentEncoder::default()
         .validate(true)
         .module(module)?

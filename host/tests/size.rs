@@ -353,3 +353,36 @@ fn one_file_that_cannot_be_read_is_named_and_the_others_are_classified() {
         stderr(&output)
     );
 }
+
+#[test]
+fn a_folder_for_temporary_files_that_is_not_there_is_named_before_anything_is_read() {
+    let output = replay(
+        plugins().path(),
+        "x",
+        &["-o", "json", "--tmp", "no-such-folder"],
+    );
+    assert_eq!(output.status.code(), Some(2));
+    let said = stderr(&output);
+    assert!(
+        said.contains("--tmp no-such-folder: there is no such folder"),
+        "{said}"
+    );
+}
+
+#[test]
+fn what_is_no_core_module_is_not_made_a_component() {
+    for (module, want) in [
+        (b"{\"kind\"".to_vec(), "it is not WebAssembly"),
+        (component("behaves-well"), "it is a component already"),
+    ] {
+        let folder = directory([("module.wasm", module)]);
+        let file = folder.path().join("module.wasm");
+        let out = folder.path().join("out.wasm");
+        let args = ["plugin", "componentize", "-o"].map(AsRef::as_ref);
+        let output = portent(args.into_iter().chain([out.as_os_str(), file.as_os_str()]));
+        assert_eq!(output.status.code(), Some(2));
+        assert!(stderr(&output).contains(want), "{}", stderr(&output));
+        assert_eq!(stderr(&output).lines().count(), 1);
+        assert!(!out.exists());
+    }
+}

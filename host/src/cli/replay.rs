@@ -156,6 +156,12 @@ impl Replay {
             ..spill::Bounds::default()
         };
         if let Some(tmp) = tmp {
+            // Else it would show when most of the work is done.
+            anyhow::ensure!(
+                tmp.is_dir(),
+                "--tmp {}: there is no such folder",
+                tmp.display()
+            );
             spill_bounds.folder = tmp;
         }
         let plugins = load(&plugins, &limits)?;

@@ -254,8 +254,8 @@ impl Read {
     pub(super) fn summarise(&self) {
         let Self { tally, totals, .. } = self;
         let mut line = format!(
-            "{} Events: {} stored, {} seen again",
-            tally.received + self.n_out_of_scope,
+            "{}: {} stored, {} seen again",
+            counted(tally.received + self.n_out_of_scope, "Event"),
             totals.stored,
             totals.merged
         );
@@ -282,8 +282,9 @@ impl Read {
             line.extend(["; ", what, ": ", &n.to_string()]);
         }
         eprintln_lossy(format_args!(
-            "{line}. Live at the end: {} about {} objects.",
-            self.n_records, self.n_objects
+            "{line}. Live at the end: {} about {}.",
+            self.n_records,
+            counted(self.n_objects as u64, "object")
         ));
     }
 
@@ -312,4 +313,10 @@ impl Read {
             ));
         }
     }
+}
+
+/// A number of things, in words.
+fn counted(n: u64, what: &str) -> String {
+    let plural = if n == 1 { "" } else { "s" };
+    format!("{n} {what}{plural}")
 }
