@@ -23,4 +23,5 @@ pub mod subject;
 
 pub mod componentize;
 pub mod reason;
+pub mod scope;
 pub mod text;

@@ -84,6 +84,22 @@ fn nothing_that_is_used_uses_who_uses_it() {
         ("text", &["crate::"][..]),
         ("reason", &["crate::"]),
         (
+            "scope",
+            &[
+                "crate::record",
+                "crate::store",
+                "crate::subject",
+                "crate::outcome",
+                "crate::sandbox",
+                "crate::plugins",
+                "crate::dispatch",
+                "crate::replay",
+                "crate::config",
+                "crate::cli",
+                "kube",
+            ],
+        ),
+        (
             "record",
             &[
                 "crate::store",
