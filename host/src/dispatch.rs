@@ -2,21 +2,33 @@
 //!
 //! A subject that has changed is *dirty* for each plugin that may care. Marking
 //! is cheap and repeated marks are one; classifying takes a batch of dirty
-//! subjects of one plugin to a worker thread. Results are merged in the order in
-//! which the batches were taken, whatever order the workers finish in, so that
-//! what comes out does not depend on how many there are.
+//! subjects of one plugin to a worker thread.
+//!
+//! There are two ways to have it done. Whoever replays a recording waits
+//! ([`Dispatcher::settle`], [`Dispatcher::drain`]), and results are merged in the
+//! order in which the batches were taken, so that what comes out does not depend
+//! on how many workers there are. Whoever watches a cluster never waits: it gives
+//! what is dirty to whichever worker is free ([`Dispatcher::submit`]) and takes
+//! what is done ([`Dispatcher::collect`]), in any order, since a slow plugin must
+//! not hold up the others; the outcome table tells which result is newer.
 //!
 //! There is no timer: whatever is dirty when a worker is free is taken. What
 //! bounds the dirty set is the store: a subject is in it once for each plugin.
+//! Pictures of what left the store before it was classified are bounded by
+//! [`PICTURES_MAX`].
 
-use std::{num::NonZeroUsize, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet, VecDeque},
+    num::NonZeroUsize,
+    sync::Arc,
+};
 
 use crate::{
     outcome::{Change, Outcome, Outcomes},
     plugins::{Plugin, PluginSet},
-    reason::CallFailure,
+    reason::{CallFailure, Reason},
     record::Record,
-    sandbox::Limits,
+    sandbox::{Limits, Spent},
     store::Store,
     subject::{Subject, SubjectKey},
 };
@@ -35,23 +47,89 @@ pub struct Dispatcher {
     outcomes: Arc<Outcomes>,
     plugins: Arc<PluginSet>,
     /// One for each plugin, in their order.
-    dirty: Vec<DirtySet>,
-    workers: Workers<Batch, (Arc<Plugin>, Results)>,
+    queues: Vec<Queue>,
+    /// Whose turn it is.
+    turn: usize,
+    workers: Workers<Batch, Done>,
     limits: Limits,
+}
+
+/// What waits for one plugin.
+#[derive(Debug, Default)]
+struct Queue {
+    dirty: DirtySet,
+    /// Subjects as they were before they lost a record that the plugin has not
+    /// seen yet.
+    pictures: VecDeque<Subject>,
+    /// How many calls a subject is in, or will be as a picture.
+    in_flight: HashMap<SubjectKey, u32>,
+    /// Dirty again while they were in flight: a subject is in one call at a time.
+    again: HashSet<SubjectKey>,
+}
+
+/// How many pictures a plugin may be behind with.
+pub const PICTURES_MAX: usize = 4_096;
+
+impl Queue {
+    fn mark(&mut self, subject: &SubjectKey) {
+        if !self.again.contains(subject) {
+            self.dirty.mark(subject);
+        }
+    }
+
+    fn is_dirty(&self, subject: &SubjectKey) -> bool {
+        self.dirty.contains(subject) || self.again.contains(subject)
+    }
+
+    /// A call of it is over.
+    fn landed(&mut self, subject: &SubjectKey) {
+        let Some(n) = self.in_flight.get_mut(subject) else {
+            return;
+        };
+        *n -= 1;
+        if *n == 0 {
+            self.in_flight.remove(subject);
+            if self.again.remove(subject) {
+                self.dirty.mark(subject);
+            }
+        }
+    }
 }
 
 /// Subjects for one call of one plugin.
 #[derive(Debug)]
 struct Batch {
+    /// Which queue it is from.
+    queue: usize,
     plugin: Arc<Plugin>,
     subjects: Vec<Subject>,
+}
+
+/// A batch that is done.
+struct Done {
+    queue: usize,
+    plugin: Arc<Plugin>,
+    results: Results,
+    spent: Spent,
+}
+
+/// A batch that is done, for whoever counts.
+#[derive(Debug)]
+pub struct Report<'a> {
+    /// Whose it was.
+    pub plugin: &'a Plugin,
+    /// What it used up.
+    pub spent: Spent,
+    /// How its subjects failed that did.
+    pub failures: &'a [Reason],
 }
 
 /// What came of a batch, subject by subject.
 type Results = Vec<(Subject, Result<Outcome, CallFailure>)>;
 
 impl Dispatcher {
-    /// A dispatcher with this many worker threads.
+    /// A dispatcher with this many worker threads. `on_done` is called from them
+    /// whenever there is something to [`collect`](Self::collect).
     ///
     /// # Errors
     ///
@@ -62,21 +140,25 @@ impl Dispatcher {
         plugins: Arc<PluginSet>,
         limits: Limits,
         n_workers: NonZeroUsize,
+        on_done: Arc<dyn Fn() + Send + Sync>,
     ) -> std::io::Result<Self> {
-        let dirty = plugins
-            .plugins
-            .iter()
-            .map(|_| DirtySet::default())
-            .collect();
-        let workers = Workers::start("classify", n_workers, |it: Batch| {
-            let results = batch::classify(&it.plugin.guest, it.subjects);
-            (it.plugin, results)
-        })?;
+        let queues = plugins.plugins.iter().map(|_| Queue::default()).collect();
+        let work = |it: Batch| {
+            let (results, spent) = batch::classify(&it.plugin.guest, it.subjects);
+            Done {
+                queue: it.queue,
+                plugin: it.plugin,
+                results,
+                spent,
+            }
+        };
+        let workers = Workers::start("classify", n_workers, work, on_done)?;
         Ok(Self {
             store,
             outcomes,
             plugins,
-            dirty,
+            queues,
+            turn: 0,
             workers,
             limits,
         })
@@ -85,34 +167,34 @@ impl Dispatcher {
     /// Marks a subject dirty for each plugin that is interested in one of these
     /// records of it.
     pub fn mark(&mut self, subject: &SubjectKey, records: &[&Record]) {
-        for (plugin, dirty) in self.plugins.plugins.iter().zip(&mut self.dirty) {
+        for (plugin, queue) in self.plugins.plugins.iter().zip(&mut self.queues) {
             if records
                 .iter()
                 .any(|it| plugin.description().wants(&subject.object, it))
             {
-                dirty.mark(subject);
+                queue.mark(subject);
             }
         }
     }
 
     /// Marks a subject dirty for every plugin: its records are others now.
     pub fn mark_moved(&mut self, subject: &SubjectKey) {
-        for dirty in &mut self.dirty {
-            dirty.mark(subject);
+        for queue in &mut self.queues {
+            queue.mark(subject);
         }
     }
 
     /// Whether any plugin has yet to see what is known of this subject.
     #[must_use]
     pub fn is_dirty(&self, subject: &SubjectKey) -> bool {
-        self.dirty.iter().any(|it| it.contains(subject))
+        self.queues.iter().any(|it| it.is_dirty(subject))
     }
 
     /// Classifies these subjects now, for the plugins that have yet to see them.
     pub fn settle(&mut self, subjects: &[SubjectKey], on_change: &mut dyn FnMut(Change)) {
-        let mut only: Vec<_> = self.dirty.iter().map(|_| DirtySet::default()).collect();
-        for (all, only) in self.dirty.iter_mut().zip(&mut only) {
-            for subject in subjects.iter().filter(|it| all.remove(it)) {
+        let mut only: Vec<_> = self.queues.iter().map(|_| Queue::default()).collect();
+        for (all, only) in self.queues.iter_mut().zip(&mut only) {
+            for subject in subjects.iter().filter(|it| all.dirty.remove(it)) {
                 only.mark(subject);
             }
         }
@@ -121,63 +203,175 @@ impl Dispatcher {
 
     /// Classifies all that is dirty.
     pub fn drain(&mut self, on_change: &mut dyn FnMut(Change)) {
-        let all = self.dirty.iter_mut().map(std::mem::take).collect();
+        let all = self.queues.iter_mut().map(std::mem::take).collect();
         self.run(all, on_change);
     }
 
-    fn run(&mut self, mut dirty: Vec<DirtySet>, on_change: &mut dyn FnMut(Change)) {
-        let mut turn = 0;
+    fn run(&mut self, mut queues: Vec<Queue>, on_change: &mut dyn FnMut(Change)) {
+        self.turn = 0;
         loop {
             // Taken as workers get free, so that only a few batches exist at once.
             while self.workers.has_room() {
-                let Some(batch) = self.next_batch(&mut dirty, &mut turn) else {
+                let Some(batch) = self.next_batch(&mut queues) else {
                     break;
                 };
                 self.workers.submit(batch);
             }
-            let Some((plugin, results)) = self.workers.next() else {
+            let Some(done) = self.workers.next() else {
                 break;
             };
-            for (subject, said) in results {
-                let provenance = &plugin.provenance;
-                let generation = self.plugins.generation;
-                let change = self.outcomes.merge(&subject, provenance, generation, said);
-                change.into_iter().for_each(&mut *on_change);
+            self.merge(&done.plugin, done.results, on_change);
+        }
+    }
+
+    /// Gives what is dirty to workers, as long as they have room.
+    pub fn submit(&mut self) {
+        let mut queues = std::mem::take(&mut self.queues);
+        while self.workers.has_room() {
+            let Some(batch) = self.next_batch(&mut queues) else {
+                break;
+            };
+            if let Some(queue) = queues.get_mut(batch.queue) {
+                for it in &batch.subjects {
+                    *queue.in_flight.entry(it.key.clone()).or_default() += 1;
+                }
             }
+            self.workers.submit(batch);
+        }
+        self.queues = queues;
+    }
+
+    /// Takes what workers have done, and tells what changed by it.
+    pub fn collect(
+        &mut self,
+        on_change: &mut dyn FnMut(Change),
+        on_report: &mut dyn FnMut(Report<'_>),
+    ) {
+        while let Some(done) = self.workers.finished() {
+            let Done {
+                queue,
+                plugin,
+                results,
+                spent,
+            } = done;
+            let failed = results.iter().filter_map(|(_, it)| it.as_ref().err());
+            let failures: Vec<_> = failed.map(|it| it.reason).collect();
+            on_report(Report {
+                plugin: &plugin,
+                spent,
+                failures: &failures,
+            });
+            if let Some(queue) = self.queues.get_mut(queue) {
+                for (subject, _) in &results {
+                    queue.landed(&subject.key);
+                }
+            }
+            self.merge(&plugin, results, on_change);
+        }
+    }
+
+    /// Whether nothing is dirty, and nothing is with the workers.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        let is_empty = |it: &Queue| it.dirty.peek().is_none() && it.pictures.is_empty();
+        self.workers.n_out() == 0 && self.queues.iter().all(is_empty)
+    }
+
+    /// How many subjects wait, counted once for each plugin.
+    #[must_use]
+    pub fn n_waiting(&self) -> usize {
+        let waiting = |it: &Queue| it.dirty.len() + it.pictures.len() + it.again.len();
+        self.queues.iter().map(waiting).sum()
+    }
+
+    /// Keeps a picture of a subject that is about to lose a record, for the plugins
+    /// that have yet to see it: or what it reported would never be heard of. Says
+    /// how many pictures there was no room for.
+    pub fn keep_picture(&mut self, subject: &SubjectKey) -> u64 {
+        let mut n_lost = 0;
+        let plugins = Arc::clone(&self.plugins);
+        let mut queues = std::mem::take(&mut self.queues);
+        for (plugin, queue) in plugins.plugins.iter().zip(&mut queues) {
+            if !queue.is_dirty(subject) {
+                continue;
+            }
+            let Some(picture) = self.picture(plugin, subject) else {
+                continue;
+            };
+            if PICTURES_MAX <= queue.pictures.len() {
+                n_lost += 1;
+                continue;
+            }
+            queue.dirty.remove(subject);
+            queue.again.remove(subject);
+            queue.pictures.push_back(picture);
+        }
+        self.queues = queues;
+        n_lost
+    }
+
+    fn merge(&self, plugin: &Plugin, results: Results, on_change: &mut dyn FnMut(Change)) {
+        for (subject, said) in results {
+            let provenance = &plugin.provenance;
+            let generation = self.plugins.generation;
+            let change = self.outcomes.merge(&subject, provenance, generation, said);
+            change.into_iter().for_each(&mut *on_change);
         }
     }
 
     /// The next batch, of the plugin whose turn it is.
-    fn next_batch(&self, dirty: &mut [DirtySet], turn: &mut usize) -> Option<Batch> {
-        for _ in 0..dirty.len() {
-            let idx = *turn % dirty.len();
-            *turn += 1;
-            let plugin = &self.plugins.plugins[idx];
+    fn next_batch(&mut self, queues: &mut [Queue]) -> Option<Batch> {
+        for _ in 0..queues.len() {
+            let idx = self.turn % queues.len();
+            self.turn += 1;
+            let plugin = Arc::clone(&self.plugins.plugins[idx]);
+            let queue = &mut queues[idx];
             let (mut subjects, mut n_events, mut n_bytes) = (Vec::new(), 0, 0);
             while n_events < self.limits.batch_events && n_bytes < self.limits.batch_bytes {
-                let Some(key) = dirty[idx].peek() else { break };
-                let Some(subject) = self.picture(plugin, key) else {
-                    dirty[idx].pop();
-                    continue;
+                let picture = queue.pictures.pop_front();
+                let is_picture = picture.is_some();
+                let Some(subject) = picture.or_else(|| self.next_dirty(&plugin, queue)) else {
+                    break;
                 };
                 n_events += subject.events.len().max(1);
                 n_bytes += subject.n_bytes();
                 let is_full =
                     self.limits.batch_events < n_events || self.limits.batch_bytes < n_bytes;
                 if is_full && !subjects.is_empty() {
+                    if is_picture {
+                        queue.pictures.push_front(subject);
+                    }
                     break;
                 }
-                dirty[idx].pop();
+                if !is_picture {
+                    queue.dirty.pop();
+                }
                 subjects.push(subject);
             }
             if !subjects.is_empty() {
                 return Some(Batch {
-                    plugin: Arc::clone(plugin),
+                    queue: idx,
+                    plugin,
                     subjects,
                 });
             }
         }
         None
+    }
+
+    /// The dirty subject that has waited longest. It is left where it is.
+    fn next_dirty(&self, plugin: &Plugin, queue: &mut Queue) -> Option<Subject> {
+        loop {
+            let key = queue.dirty.peek()?;
+            if queue.in_flight.contains_key(key) {
+                queue.again.extend(queue.dirty.pop());
+                continue;
+            }
+            match self.picture(plugin, key) {
+                Some(subject) => return Some(subject),
+                None => drop(queue.dirty.pop()),
+            }
+        }
     }
 
     /// The subject as it is now, for this plugin. `None` if there is nothing to

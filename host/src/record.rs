@@ -11,7 +11,7 @@ use std::{fmt, sync::Arc};
 pub mod decode;
 mod key;
 
-use decode::WireEvent;
+use decode::{WireEvent, WireRef};
 pub use key::{IDENTITY_MAX_BYTES, ObjectKey};
 
 use crate::text;
@@ -78,6 +78,15 @@ pub enum Rejected {
 }
 
 impl Rejected {
+    /// All of them.
+    pub const ALL: [Self; 5] = [
+        Self::NoName,
+        Self::NoObject,
+        Self::IdentityTooLong,
+        Self::ForgedNamespace,
+        Self::ForgedScope,
+    ];
+
     /// The label value.
     #[must_use]
     pub fn as_label(self) -> &'static str {
@@ -150,6 +159,19 @@ impl Record {
     /// If the Event lacks an identity, or regards what its namespace has no say
     /// about ([`Rejected`]).
     pub fn pare_down(wire: &WireEvent<'_>, caps: Caps) -> Result<(ObjectKey, Self), Rejected> {
+        Self::pare_down_where(wire, caps, |kind| CLUSTER_KINDS.contains(&kind))
+    }
+
+    /// The same, where it is known which kinds are of the cluster's scope.
+    ///
+    /// # Errors
+    ///
+    /// Likewise.
+    pub fn pare_down_where(
+        wire: &WireEvent<'_>,
+        caps: Caps,
+        is_cluster_scoped: impl Fn(&str) -> bool,
+    ) -> Result<(ObjectKey, Self), Rejected> {
         let (meta, object) = (&wire.metadata, &wire.regarding);
         if meta.name.is_empty() {
             return Err(Rejected::NoName);
@@ -161,8 +183,8 @@ impl Record {
         if identities.iter().any(|it| IDENTITY_MAX_BYTES < it.len()) {
             return Err(Rejected::IdentityTooLong);
         }
-        check_not_forged(&meta.namespace, &object.kind, &object.namespace)?;
-        let cluster_scoped = CLUSTER_KINDS.contains(&&*object.kind);
+        let cluster_scoped = is_cluster_scoped(&object.kind);
+        check_not_forged(&meta.namespace, object, cluster_scoped)?;
         let namespace = if cluster_scoped {
             ""
         } else {
@@ -362,6 +384,18 @@ impl Record {
         self.last_seen
     }
 
+    /// Takes a time that is later than now for now: no one has seen anything
+    /// later. Says whether there was one.
+    pub fn clamp(&mut self, now: UnixMs) -> bool {
+        let times = [&mut self.created, &mut self.first_seen, &mut self.last_seen];
+        let mut is_clamped = false;
+        for it in times {
+            is_clamped |= now < *it;
+            *it = (*it).min(now);
+        }
+        is_clamped
+    }
+
     /// Bytes of text that it holds.
     #[must_use]
     pub fn n_text_bytes(&self) -> usize {
@@ -404,8 +438,12 @@ impl fmt::Debug for Record {
     }
 }
 
-fn check_not_forged(event_namespace: &str, kind: &str, namespace: &str) -> Result<(), Rejected> {
-    let cluster_scoped = CLUSTER_KINDS.contains(&kind);
+fn check_not_forged(
+    event_namespace: &str,
+    object: &WireRef<'_>,
+    cluster_scoped: bool,
+) -> Result<(), Rejected> {
+    let (kind, namespace) = (&*object.kind, &*object.namespace);
     if !namespace.is_empty() && namespace != event_namespace {
         return Err(Rejected::ForgedNamespace);
     }

@@ -21,17 +21,14 @@ use crate::{
     plugins::PluginSet,
     record::{Caps, ObjectKey, Record, Rejected, decode::WireEvent},
     sandbox::Limits,
-    store::{Put, Store},
-    subject::{SubjectKey, assigned, uids},
+    store::{Bucket, Confirmation, Put, Store},
+    subject::{Owners, Shift, SubjectKey, assigned, subjects, uids},
 };
 
 pub mod input;
 pub mod output;
-mod shift;
 pub mod spill;
 pub mod table;
-
-use shift::{Known, Shift, subjects};
 
 /// Who is told what comes of a replay.
 pub trait Listener {
@@ -95,6 +92,37 @@ impl Tally {
     }
 }
 
+/// What is known of the object of a record that comes.
+enum Known {
+    /// It has as many records as it may, and this is one more.
+    Full,
+    /// It may have it, and these subjects get other records by it.
+    Room(Shift),
+}
+
+impl Known {
+    fn of(bucket: &Bucket, record: &Record, bounds: &Bounds) -> Self {
+        let is_known = |it: &Record| it.name() == record.name();
+        let n_records = bucket.records().len();
+        if bounds.records_per_object <= n_records
+            && !bucket.records().iter().any(|it| is_known(&it.record))
+        {
+            return Self::Full;
+        }
+        // Most Events are new, and say whom they regard: they move nobody.
+        let moves_nobody = !record.object_uid().is_empty()
+            && bucket
+                .records()
+                .iter()
+                .all(|it| !it.record.object_uid().is_empty() && !is_known(&it.record));
+        if moves_nobody {
+            return Self::Room(Shift::default());
+        }
+        let after = bucket.with(record.clone());
+        Self::Room(Shift::between(&Owners::of(bucket), &Owners::of(&after)))
+    }
+}
+
 /// A replay that is under way.
 #[derive(Debug)]
 pub struct Replay {
@@ -132,6 +160,7 @@ impl Replay {
             plugins,
             limits.clone(),
             n_workers,
+            Arc::new(|| {}),
         )?;
         let (caps, tally, order) = (Caps::default(), Tally::default(), VecDeque::new());
         Ok(Self {
@@ -172,7 +201,10 @@ impl Replay {
         self.dispatcher
             .settle(&subjects(&object, &shift.lost), &mut |it| to.change(it));
 
-        match self.store.put(object.clone(), record.clone()) {
+        match self
+            .store
+            .put(object.clone(), record.clone(), Confirmation::default())
+        {
             Put::Inserted => self.mark(&object, &[&record]),
             Put::Updated(earlier) => self.mark(&object, &[&record, &earlier]),
             Put::Unchanged => {}
@@ -200,7 +232,8 @@ impl Replay {
             return;
         };
         let shift = self.store.view(&object, |bucket| {
-            Shift::between(bucket, &bucket.without(record.name(), record.uid()))
+            let after = bucket.without(record.name(), record.uid());
+            Shift::between(&Owners::of(bucket), &Owners::of(&after))
         });
         let shift = shift.unwrap_or_default();
         self.dispatcher

@@ -28,6 +28,7 @@ mod lower;
 mod ticker;
 
 pub use admit::{Guest, LoadFailure, WIT_PACKAGE};
+pub use call::Spent;
 pub use description::{Description, Interest};
 pub use limits::{LimitError, Limits};
 

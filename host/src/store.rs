@@ -13,12 +13,21 @@
 //!
 //! It holds one record per live Event, gives the bucket back with the last of
 //! them, and knows how many bytes that is ([`Store::n_bytes`]). Who fills it
-//! decides what has to leave when that is too much, and lets it leave by
-//! [`Store::evict`], a bucket at a time.
+//! decides what has to leave and why ([`Store::remove_where`]).
+//!
+//! That an Event exists is confirmed by whoever saw it ([`Confirmation`]), on our
+//! own clock. What a record claims of its times decides nothing here. Buckets are
+//! filed by when a record of theirs was confirmed, longest ago first, so that
+//! what expires, is swept or has to make room is found a key at a time
+//! ([`Store::filed`]) and no shard is ever locked for a walk.
 
 use std::{
+    collections::BTreeMap,
     mem::size_of,
-    sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
+    },
 };
 
 use dashmap::{DashMap, Entry};
@@ -35,6 +44,8 @@ pub struct Bucket {
     version: Version,
     /// What it and its records cost in memory, about.
     n_bytes: usize,
+    /// Where it is filed.
+    place: Place,
 }
 
 /// What a bucket costs beside its records: its key, its slot in a table that may
@@ -53,6 +64,32 @@ pub struct Stored {
     /// Its place in the order of arrival of all records of this process. An
     /// update of a known Event keeps it.
     pub sequence: u64,
+    /// Who saw it last, and when.
+    pub confirmed: Confirmation,
+}
+
+/// Seconds of our own monotonic clock, from when the process began.
+pub type Seconds = u32;
+
+/// Who saw last that an Event exists, and when. A recording confirms nothing:
+/// there it is all zero.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Confirmation {
+    /// Which watch.
+    pub watch: u16,
+    /// Which LIST of that watch, or the last before it.
+    pub listing: u32,
+    /// When.
+    pub at: Seconds,
+}
+
+/// Where a bucket is filed: by when a record of it was confirmed, and in the
+/// order of filing within a second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// No record of it was confirmed earlier.
+    pub second: Seconds,
+    order: u64,
 }
 
 /// Counts the changes of the store; that of a bucket is the number of the last
@@ -89,6 +126,41 @@ pub struct Totals {
     pub replaced: u64,
     /// Records removed because their object had to make room.
     pub evicted: u64,
+    /// Records removed because a newer LIST did not have them.
+    pub swept: u64,
+    /// Records removed because nobody confirmed them for too long.
+    pub expired: u64,
+    /// Records removed because their object had too many.
+    pub over_count: u64,
+}
+
+/// Why records are removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Removal {
+    /// Their Event was deleted.
+    Deleted,
+    /// A newer LIST did not have them.
+    Swept,
+    /// Nobody confirmed them for too long.
+    Expired,
+    /// The store holds too many bytes.
+    OverBytes,
+    /// Their object has too many.
+    OverCount,
+}
+
+impl Totals {
+    /// Records that are live.
+    #[must_use]
+    pub fn live(&self) -> u64 {
+        let removed = self.deleted
+            + self.replaced
+            + self.evicted
+            + self.swept
+            + self.expired
+            + self.over_count;
+        self.stored.saturating_sub(removed)
+    }
 }
 
 /// Live records, bucketed by object.
@@ -101,13 +173,38 @@ pub struct Store {
     deleted: AtomicU64,
     replaced: AtomicU64,
     evicted: AtomicU64,
+    swept: AtomicU64,
+    expired: AtomicU64,
+    over_count: AtomicU64,
     n_bytes: AtomicUsize,
+    /// One entry for each bucket. Locked within the lock of a bucket's shard,
+    /// never the other way round.
+    files: Mutex<Files>,
+}
+
+/// The buckets by when a record of theirs was confirmed.
+#[derive(Debug, Default)]
+struct Files {
+    by_place: BTreeMap<Place, ObjectKey>,
+    n_filed: u64,
+}
+
+impl Files {
+    fn file(&mut self, key: ObjectKey, second: Seconds) -> Place {
+        self.n_filed += 1;
+        let place = Place {
+            second,
+            order: self.n_filed,
+        };
+        self.by_place.insert(place, key);
+        place
+    }
 }
 
 impl Store {
     /// Puts a record where it belongs. Inside a bucket an Event is known by its
     /// name; another uid under that name is another Event.
-    pub fn put(&self, key: ObjectKey, record: Record) -> Put {
+    pub fn put(&self, key: ObjectKey, record: Record, confirmed: Confirmation) -> Put {
         let entry = self.buckets.entry(key);
         // Drawn under the lock: a version of a bucket is never older than the one before.
         let sequence = self.changes.fetch_add(1, Relaxed) + 1;
@@ -115,13 +212,19 @@ impl Store {
             Entry::Occupied(mut bucket) => {
                 let bucket = bucket.get_mut();
                 let before = bucket.n_bytes;
-                let put = bucket.put(record, sequence);
+                let put = bucket.put(record, sequence, confirmed);
                 self.n_bytes.fetch_add(bucket.n_bytes, Relaxed);
                 self.n_bytes.fetch_sub(before, Relaxed);
                 put
             }
             Entry::Vacant(slot) => {
-                let bucket = Bucket::of(Stored { record, sequence });
+                let place = self.files().file(slot.key().clone(), confirmed.at);
+                let stored = Stored {
+                    record,
+                    sequence,
+                    confirmed,
+                };
+                let bucket = Bucket::of(stored, place);
                 self.n_bytes.fetch_add(bucket.n_bytes, Relaxed);
                 slot.insert(bucket);
                 Put::Inserted
@@ -152,6 +255,7 @@ impl Store {
             let is_empty = bucket.records.is_empty();
             if is_empty {
                 self.n_bytes.fetch_sub(BUCKET_BYTES, Relaxed);
+                self.files().by_place.remove(&bucket.place);
             }
             is_empty
         });
@@ -163,11 +267,87 @@ impl Store {
 
     /// Removes a whole bucket, to make room.
     pub fn evict(&self, key: &ObjectKey) -> Option<Bucket> {
-        let (_, bucket) = self.buckets.remove(key)?;
+        let mut removed = None;
+        self.buckets.remove_if_mut(key, |_, bucket| {
+            self.files().by_place.remove(&bucket.place);
+            removed = Some(bucket.clone());
+            true
+        });
+        let bucket = removed?;
         self.n_bytes.fetch_sub(bucket.n_bytes, Relaxed);
         let n_records = u64::try_from(bucket.records.len()).unwrap_or(u64::MAX);
         self.evicted.fetch_add(n_records, Relaxed);
         Some(bucket)
+    }
+
+    /// Removes those records of an object that are to go, and its bucket with the
+    /// last of them. What stays is filed anew, if it was confirmed since.
+    pub fn remove_where(
+        &self,
+        key: &ObjectKey,
+        why: Removal,
+        mut is_to_go: impl FnMut(&Stored) -> bool,
+    ) -> Vec<Record> {
+        let mut removed = Vec::new();
+        self.buckets.remove_if_mut(key, |_, bucket| {
+            let mut idx = 0;
+            while let Some(it) = bucket.records.get(idx) {
+                if is_to_go(it) {
+                    removed.push(bucket.take(idx));
+                } else {
+                    idx += 1;
+                }
+            }
+            if !removed.is_empty() {
+                bucket.version = Version(self.changes.fetch_add(1, Relaxed) + 1);
+                let n_bytes: usize = removed.iter().map(Record::n_bytes).sum();
+                self.n_bytes.fetch_sub(n_bytes, Relaxed);
+            }
+            let oldest = bucket.records.iter().map(|it| it.confirmed.at).min();
+            match oldest {
+                None => {
+                    self.n_bytes.fetch_sub(BUCKET_BYTES, Relaxed);
+                    self.files().by_place.remove(&bucket.place);
+                }
+                Some(oldest) if bucket.place.second < oldest => {
+                    let mut files = self.files();
+                    files.by_place.remove(&bucket.place);
+                    bucket.place = files.file(key.clone(), oldest);
+                }
+                Some(_) => {}
+            }
+            oldest.is_none()
+        });
+        let total = match why {
+            Removal::Deleted => &self.deleted,
+            Removal::Swept => &self.swept,
+            Removal::Expired => &self.expired,
+            Removal::OverBytes => &self.evicted,
+            Removal::OverCount => &self.over_count,
+        };
+        total.fetch_add(u64::try_from(removed.len()).unwrap_or(u64::MAX), Relaxed);
+        removed
+    }
+
+    /// The buckets that are filed behind a place, in order, at most so many.
+    #[must_use]
+    pub fn filed(&self, behind: Option<Place>, max: usize) -> Vec<(Place, ObjectKey)> {
+        use std::ops::Bound::{Excluded, Unbounded};
+
+        let files = self.files();
+        let behind = behind.map_or(Unbounded, Excluded);
+        let filed = files.by_place.range((behind, Unbounded)).take(max);
+        filed.map(|(place, key)| (*place, key.clone())).collect()
+    }
+
+    fn files(&self) -> MutexGuard<'_, Files> {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The newest version of any bucket.
+    #[must_use]
+    pub fn version(&self) -> Version {
+        Version(self.changes.load(Relaxed))
     }
 
     /// What all of it costs in memory, about.
@@ -203,18 +383,22 @@ impl Store {
             deleted: self.deleted.load(Relaxed),
             replaced: self.replaced.load(Relaxed),
             evicted: self.evicted.load(Relaxed),
+            swept: self.swept.load(Relaxed),
+            expired: self.expired.load(Relaxed),
+            over_count: self.over_count.load(Relaxed),
         }
     }
 }
 
 impl Bucket {
-    fn of(stored: Stored) -> Self {
+    fn of(stored: Stored, place: Place) -> Self {
         let n_bytes = BUCKET_BYTES + stored.record.n_bytes();
         let version = Version(stored.sequence);
         Self {
             records: vec![stored],
             version,
             n_bytes,
+            place,
         }
     }
 
@@ -234,7 +418,7 @@ impl Bucket {
     #[must_use]
     pub fn with(&self, record: Record) -> Self {
         let mut bucket = self.clone();
-        bucket.put(record, u64::MAX);
+        bucket.put(record, u64::MAX, Confirmation::default());
         bucket
     }
 
@@ -263,26 +447,38 @@ impl Bucket {
         record
     }
 
-    fn put(&mut self, record: Record, sequence: u64) -> Put {
+    fn put(&mut self, record: Record, sequence: u64, confirmed: Confirmation) -> Put {
         let known = self
             .records
             .iter()
             .position(|it| it.record.name() == record.name());
         let replaced = match known {
             Some(idx) if may_equal(self.records[idx].record.uid(), record.uid()) => {
-                return self.update(idx, record, sequence);
+                return self.update(idx, record, sequence, confirmed);
             }
             Some(idx) => Some(self.take(idx)),
             None => None,
         };
         self.version = Version(sequence);
         self.n_bytes += record.n_bytes();
-        self.records.push(Stored { record, sequence });
+        self.records.push(Stored {
+            record,
+            sequence,
+            confirmed,
+        });
         replaced.map_or(Put::Inserted, Put::Replaced)
     }
 
-    fn update(&mut self, idx: usize, record: Record, sequence: u64) -> Put {
-        let known = &mut self.records[idx].record;
+    fn update(
+        &mut self,
+        idx: usize,
+        record: Record,
+        sequence: u64,
+        confirmed: Confirmation,
+    ) -> Put {
+        let stored = &mut self.records[idx];
+        stored.confirmed = confirmed;
+        let known = &mut stored.record;
         let record = record.after(known);
         if record == *known {
             return Put::Unchanged;

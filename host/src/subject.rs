@@ -14,6 +14,10 @@ use crate::{
     store::{Bucket, Version},
 };
 
+mod shift;
+
+pub use shift::{Owners, Shift, subjects};
+
 /// Who a subject is.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SubjectKey {

@@ -8,18 +8,25 @@
 use std::time::Instant;
 
 use super::Results;
-use crate::{outcome::Outcome, reason::CallFailure, sandbox::Guest, subject::Subject};
+use crate::{
+    outcome::Outcome,
+    reason::CallFailure,
+    sandbox::{Guest, Spent},
+    subject::Subject,
+};
 
 /// Classifies the subjects. One with neither an event of interest nor a failure
 /// gets the empty outcome without a call.
-pub(super) fn classify(guest: &Guest, subjects: Vec<Subject>) -> Results {
+pub(super) fn classify(guest: &Guest, subjects: Vec<Subject>) -> (Results, Spent) {
     let is_asked = |it: &Subject| !it.events.is_empty() || it.failure.is_some();
     let (asked, silent): (Vec<_>, Vec<_>) = subjects.into_iter().partition(is_asked);
     let mut outcomes = Vec::with_capacity(asked.len());
     let until = Instant::now() + 2 * guest.deadline(&asked);
-    halve(guest, &asked, until, &mut outcomes);
+    let mut spent = Spent::default();
+    halve(guest, &asked, until, &mut outcomes, &mut spent);
     let silent = silent.into_iter().map(|it| (it, Ok(Outcome::default())));
-    asked.into_iter().zip(outcomes).chain(silent).collect()
+    let results = asked.into_iter().zip(outcomes).chain(silent).collect();
+    (results, spent)
 }
 
 fn halve(
@@ -27,11 +34,12 @@ fn halve(
     subjects: &[Subject],
     until: Instant,
     outcomes: &mut Vec<Result<Outcome, CallFailure>>,
+    spent: &mut Spent,
 ) {
     if subjects.is_empty() {
         return;
     }
-    match guest.classify(subjects) {
+    match guest.classify(subjects, spent) {
         Ok(of_each) => outcomes.extend(of_each),
         Err(failure) if subjects.len() == 1 => outcomes.push(Err(failure)),
         Err(mut failure) if until <= Instant::now() => {
@@ -42,8 +50,8 @@ fn halve(
         }
         Err(_) => {
             let (first, second) = subjects.split_at(subjects.len() / 2);
-            halve(guest, first, until, outcomes);
-            halve(guest, second, until, outcomes);
+            halve(guest, first, until, outcomes, spent);
+            halve(guest, second, until, outcomes, spent);
         }
     }
 }

@@ -35,6 +35,11 @@ impl DirtySet {
         self.place.contains_key(subject)
     }
 
+    /// How many are in.
+    pub(super) fn len(&self) -> usize {
+        self.place.len()
+    }
+
     /// The one that has waited longest.
     pub(super) fn peek(&self) -> Option<&SubjectKey> {
         self.order.first_key_value().map(|(_, subject)| subject)

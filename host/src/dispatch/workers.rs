@@ -2,7 +2,8 @@
 //!
 //! They are our own, with stacks of a known size, since a guest that recurses
 //! aborts the process on a small one. What they are given comes back in the
-//! order in which it was given, whoever finishes first.
+//! order in which it was given ([`Workers::next`]), or as it is done
+//! ([`Workers::finished`]).
 
 use std::{
     collections::BTreeMap,
@@ -34,11 +35,13 @@ pub(super) struct Workers<Job, Done> {
 }
 
 impl<Job: Send + 'static, Done: Send + 'static> Workers<Job, Done> {
-    /// Starts the threads. They end when this is dropped.
+    /// Starts the threads. They end when this is dropped. `on_done` is called
+    /// whenever there is something to take.
     pub(super) fn start(
         name: &str,
         n_workers: NonZeroUsize,
         work: impl Fn(Job) -> Done + Send + Sync + 'static,
+        on_done: Arc<dyn Fn() + Send + Sync>,
     ) -> io::Result<Self> {
         // Bounded by `has_room`.
         let (jobs, given) = mpsc::channel::<(u64, Job)>();
@@ -47,6 +50,7 @@ impl<Job: Send + 'static, Done: Send + 'static> Workers<Job, Done> {
         let work = Arc::new(work);
         for idx in 0..n_workers.get() {
             let (given, finished, work) = (Arc::clone(&given), finished.clone(), Arc::clone(&work));
+            let on_done = Arc::clone(&on_done);
             thread::Builder::new()
                 .name(format!("{name}-{idx}"))
                 .stack_size(STACK_MIN_BYTES)
@@ -59,6 +63,7 @@ impl<Job: Send + 'static, Done: Send + 'static> Workers<Job, Done> {
                         if finished.send((ticket, done)).is_err() {
                             break;
                         }
+                        on_done();
                     }
                 })?;
         }
@@ -86,6 +91,19 @@ impl<Job: Send + 'static, Done: Send + 'static> Workers<Job, Done> {
         }
     }
 
+    /// How many jobs are with the workers, or done and not taken.
+    pub(super) fn n_out(&self) -> u64 {
+        self.n_given - self.n_returned
+    }
+
+    /// What came of a job that is done, whichever was done first. `None` when
+    /// none is. Who takes in this order must not take in the other.
+    pub(super) fn finished(&mut self) -> Option<Done> {
+        let (_, done) = self.done.try_recv().ok()?;
+        self.n_returned += 1;
+        Some(unwound(done))
+    }
+
     /// What came of the job that was given longest ago. `None` when there is none.
     pub(super) fn next(&mut self) -> Option<Done> {
         if self.n_returned == self.n_given {
@@ -99,11 +117,13 @@ impl<Job: Send + 'static, Done: Send + 'static> Workers<Job, Done> {
             self.early.insert(ticket, done);
         };
         self.n_returned += 1;
-        match done {
-            Ok(done) => Some(done),
-            Err(bug) => panic::resume_unwind(bug),
-        }
+        Some(unwound(done))
     }
+}
+
+/// A bug of ours goes on where its result would.
+fn unwound<Done>(done: thread::Result<Done>) -> Done {
+    done.unwrap_or_else(|bug| panic::resume_unwind(bug))
 }
 
 impl<Job, Done> fmt::Debug for Workers<Job, Done> {
@@ -124,13 +144,14 @@ mod tests {
     fn results_come_in_the_order_of_the_jobs() {
         // The first job cannot end before the second has begun.
         let both = Arc::new(Barrier::new(2));
-        let mut workers = Workers::start("test", NonZeroUsize::new(2).unwrap(), move |it: u32| {
+        let work = move |it: u32| {
             if it < 2 {
                 both.wait();
             }
             it * 10
-        })
-        .unwrap();
+        };
+        let mut workers =
+            Workers::start("test", NonZeroUsize::new(2).unwrap(), work, Arc::new(|| {})).unwrap();
         for it in 0..8 {
             assert!(workers.has_room());
             workers.submit(it);
@@ -143,9 +164,37 @@ mod tests {
     }
 
     #[test]
+    fn results_can_be_taken_as_they_are_done_and_whoever_waits_is_told() {
+        // The first job cannot end before the second has.
+        let (let_go, held) = mpsc::channel();
+        let (told, is_told) = mpsc::channel();
+        let held = Mutex::new(held);
+        let work = move |it: u32| {
+            if it == 0 {
+                held.lock().unwrap().recv().unwrap();
+            }
+            it
+        };
+        let on_done = Arc::new(move || told.send(()).unwrap());
+        let two = NonZeroUsize::new(2).unwrap();
+        let mut workers = Workers::start("test", two, work, on_done).unwrap();
+        workers.submit(0);
+        workers.submit(1);
+        is_told.recv().unwrap();
+        assert_eq!(workers.finished(), Some(1));
+        assert_eq!((workers.finished(), workers.n_out()), (None, 1));
+
+        let_go.send(()).unwrap();
+
+        is_told.recv().unwrap();
+        assert_eq!((workers.finished(), workers.n_out()), (Some(0), 0));
+    }
+
+    #[test]
     fn a_bug_in_a_worker_reaches_the_caller() {
         let one = NonZeroUsize::MIN;
-        let mut workers = Workers::start("test", one, |_: u32| -> u32 { panic!("bug") }).unwrap();
+        let work = |_: u32| -> u32 { panic!("bug") };
+        let mut workers = Workers::start("test", one, work, Arc::new(|| {})).unwrap();
         workers.submit(1);
         let result = panic::catch_unwind(AssertUnwindSafe(|| workers.next()));
         assert!(result.is_err());

@@ -68,6 +68,8 @@ pub struct Change {
     pub api_version: Arc<str>,
     /// Who says so.
     pub classifier: Arc<Provenance>,
+    /// As of which version of its bucket.
+    pub version: Version,
     /// What is different.
     pub delta: Delta,
 }
@@ -135,6 +137,7 @@ impl Outcomes {
             subject: subject.key.clone(),
             api_version: Arc::clone(&subject.api_version),
             classifier: Arc::clone(classifier),
+            version: subject.version,
             delta,
         })
     }
@@ -178,6 +181,7 @@ impl Outcomes {
                 subject: from.clone(),
                 api_version: Arc::clone(&held.api_version),
                 classifier: Arc::clone(&held.classifier),
+                version: held.version,
                 delta: Delta {
                     cleared,
                     ..Delta::default()
@@ -209,6 +213,14 @@ impl Outcomes {
     #[must_use]
     pub fn n_subjects(&self) -> usize {
         self.n_subjects.load(Relaxed)
+    }
+
+    /// Looks at all that is held, a subject at a time. `look` must not call the
+    /// table.
+    pub fn for_each(&self, mut look: impl FnMut(&SubjectKey, &[Held])) {
+        for it in &self.table {
+            look(it.key(), it.value());
+        }
     }
 
     /// What is held of a subject.

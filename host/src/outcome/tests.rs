@@ -9,7 +9,7 @@ use super::*;
 use crate::{
     reason::CallFailure,
     record::{Caps, ObjectKey, decode::WireEvent},
-    store::{Bucket, Store},
+    store::{Bucket, Confirmation, Store},
     subject::{Subject, SubjectKey},
 };
 
@@ -57,7 +57,7 @@ impl Pod {
         .to_string();
         let wire: WireEvent<'_> = serde_json::from_str(&json).unwrap();
         let (object, record) = Record::pare_down(&wire, Caps::default()).unwrap();
-        self.store.put(object, record);
+        self.store.put(object, record, Confirmation::default());
     }
 
     fn delete(&self, name: &str) {

@@ -228,7 +228,7 @@ fields!(WireEvent<'de> {
     "deprecatedLastTimestamp" | "lastTimestamp" => last_timestamp,
 });
 
-impl<'de> Deserialize<'de> for WireEvent<'de> {
+impl<'de: 'a, 'a> Deserialize<'de> for WireEvent<'a> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         struct ObjectOnly;
 
@@ -361,8 +361,8 @@ fn lenient<T: Default>(value: Option<T>) -> Lenient<T> {
     }
 }
 
-impl<'de> Deserialize<'de> for Text<'de> {
+impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        Ok(Lenient::deserialize(from)?.value)
+        Ok(Lenient::<Text<'de>>::deserialize(from)?.value)
     }
 }

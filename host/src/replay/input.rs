@@ -24,7 +24,6 @@ mod json;
 mod lines;
 mod list;
 mod position;
-mod scan;
 mod window;
 mod yaml;
 

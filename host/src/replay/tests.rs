@@ -14,7 +14,6 @@ use crate::{
 };
 
 mod bounds;
-mod shift;
 
 /// A replay that takes what is read.
 struct Intake {

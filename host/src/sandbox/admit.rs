@@ -12,13 +12,13 @@ use wasmtime::component::Component;
 
 use super::{
     Description, Limits, Sandbox, bindings,
-    call::{Instance, State, one_line},
+    call::{Instance, Spent, State, one_line},
     description::Interest,
 };
 use crate::{
     reason::Reason,
     record::{Caps, ObjectKey, Record, decode::WireEvent},
-    store::Store,
+    store::{Confirmation, Store},
     subject::{Subject, SubjectKey},
 };
 
@@ -324,7 +324,7 @@ fn try_out(guest: &Guest) -> Result<(), LoadFailure> {
         .filter_map(|name| made_up(name, &interest))
         .collect();
     let outcomes = guest
-        .classify(&subjects)
+        .classify(&subjects, &mut Spent::default())
         .map_err(|it| failed(it.to_string()))?;
     for it in outcomes {
         it.map_err(|it| failed(it.to_string()))?;
@@ -364,7 +364,7 @@ fn made_up(name: &str, interest: &Interest) -> Option<Subject> {
         uid: record.object_uid().into(),
     };
     let store = Store::default();
-    store.put(object.clone(), record);
+    store.put(object.clone(), record, Confirmation::default());
     store
         .view(&object, |bucket| Subject::of(key, bucket, |_| true))
         .flatten()

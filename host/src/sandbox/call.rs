@@ -123,6 +123,15 @@ impl ResourceLimiter for State {
     }
 }
 
+/// What calls used up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spent {
+    /// How many calls, failed ones among them.
+    pub calls: u64,
+    /// Units of fuel.
+    pub fuel: u64,
+}
+
 /// An instance, and the store that it lives in.
 pub(super) struct Instance {
     store: wasmtime::Store<State>,
@@ -193,9 +202,12 @@ impl Instance {
         mut self,
         settings: &str,
         subjects: &[types::Subject<'_>],
+        spent: &mut Spent,
     ) -> Result<Result<Vec<types::Outcome>, String>, CallFailure> {
         let classifier = self.plugin.portent_classifier_classifier();
         let outcomes = classifier.call_classify(&mut self.store, settings, subjects);
+        let left = self.store.get_fuel().unwrap_or(0);
+        spent.fuel += self.fuel.saturating_sub(left);
         self.end(outcomes)
     }
 
@@ -214,7 +226,8 @@ impl Instance {
 
 impl Guest {
     /// Asks for the outcomes of these subjects, in a fresh instance. There is
-    /// one result for each, in their order.
+    /// one result for each, in their order. What the call used up is added to
+    /// `spent`, however it ends.
     ///
     /// # Errors
     ///
@@ -222,7 +235,9 @@ impl Guest {
     pub fn classify(
         &self,
         subjects: &[Subject],
+        spent: &mut Spent,
     ) -> Result<Vec<Result<Outcome, CallFailure>>, CallFailure> {
+        spent.calls += 1;
         let reads = &self.description.reads;
         let events: Vec<Vec<_>> = subjects
             .iter()
@@ -241,7 +256,7 @@ impl Guest {
 
         let instance = Instance::new(&self.pre, &self.name, &self.limits, self.fuel(subjects))?;
         let outcomes = instance
-            .classify(&self.settings, &lowered)?
+            .classify(&self.settings, &lowered, spent)?
             .map_err(|message| CallFailure::new(Reason::GuestError, one_line(&message)))?;
         if outcomes.len() != subjects.len() {
             return Err(CallFailure::new(

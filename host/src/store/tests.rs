@@ -62,7 +62,7 @@ fn check(steps: &[(&str, &str)], left: &[&str]) {
         let said = if verb == "put" {
             let second = words.next().unwrap().parse().unwrap();
             let (object, record) = sighting("pod", name, uid, second, words.next().unwrap());
-            names(&store.put(object, record))
+            names(&store.put(object, record, Confirmation::default()))
         } else {
             let removed = store.remove(&object, name, uid);
             removed.map_or("none".to_owned(), |it| format!("removed: {}", short(&it)))
@@ -197,7 +197,7 @@ fn last_record_takes_its_bucket_along() {
     let store = Store::default();
     for (name, in_pod) in [("a", "pod-0"), ("b", "pod-0"), ("c", "pod-1")] {
         let (object, record) = sighting(in_pod, name, name, 1, "x");
-        store.put(object, record);
+        store.put(object, record, Confirmation::default());
     }
     store.remove(&pod("pod-0"), "a", "a");
     assert_eq!(store.n_buckets(), 2);
@@ -301,7 +301,7 @@ proptest! {
                     let new = Modelled { uid, arrival, created: second,
  first: second, last: second };
                     let said = put_in_model(&mut model, (of, name), new);
-                    prop_assert!(names(&store.put(object, record)).starts_with(said));
+                    prop_assert!(names(&store.put(object, record, Confirmation::default())).starts_with(said));
                     want.stored += u64::from(["inserted", "replaced"].contains(&said));
                     want.replaced += u64::from(said == "replaced");
                     want.merged += u64::from(["unchanged", "updated"].contains(&said));

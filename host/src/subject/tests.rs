@@ -3,8 +3,10 @@
 use super::*;
 use crate::{
     record::{Caps, decode::WireEvent},
-    store::Store,
+    store::{Confirmation, Store},
 };
+
+mod shift;
 
 /// An Event: its name, the uid of the object (empty when it does not say), and
 /// when it was created, first and last seen, in minutes; 0 for unknown. Its name
@@ -31,7 +33,7 @@ fn bucket(events: &[Event]) -> Bucket {
         .to_string();
         let wire: WireEvent<'_> = serde_json::from_str(&json).unwrap();
         let (object, record) = Record::pare_down(&wire, Caps::default()).unwrap();
-        store.put(object.clone(), record);
+        store.put(object.clone(), record, Confirmation::default());
         key = Some(object);
     }
     store.view(&key.unwrap(), Bucket::clone).unwrap()

@@ -13,8 +13,8 @@ use super::{
     document::Document,
     list::Left,
     position::{Held, Is, Place},
-    scan::{Scan, Step},
 };
+use crate::scan::{Scan, Step};
 
 /// A document that is being read.
 #[derive(Debug)]

@@ -7,8 +7,8 @@ use super::{
     INDENT_MAX, Input, Reader,
     json::{judged, wrong_with},
     position::{Held, Place},
-    scan::{Scan, Step},
 };
+use crate::scan::{Scan, Step};
 
 /// What was left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

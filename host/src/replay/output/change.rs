@@ -59,6 +59,7 @@ impl<'a> ChangeRecord<'a> {
             subject,
             api_version,
             classifier,
+            version: _,
             delta,
         } = change;
         let Delta {

@@ -27,7 +27,7 @@ fn four(work: impl Fn(&Store, &ObjectKey, &Record) + Sync) -> Store {
 fn a_removal_does_not_swallow_a_racing_insert() {
     let store = four(|store, object, mine| {
         for round in 0..ROUNDS {
-            store.put(object.clone(), mine.clone());
+            store.put(object.clone(), mine.clone(), Confirmation::default());
             let is_there = store.view(object, |bucket| {
                 bucket.records().iter().any(|it| it.record == *mine)
             });
@@ -50,7 +50,7 @@ fn the_version_of_a_bucket_never_goes_back() {
     four(|store, object, mine| {
         let mut seen = Version::default();
         for round in 0..ROUNDS {
-            store.put(object.clone(), mine.clone());
+            store.put(object.clone(), mine.clone(), Confirmation::default());
             let (version, sequences) = store
                 .view(object, |bucket| {
                     let sequences = bucket.records().iter().map(|it| it.sequence);
@@ -74,7 +74,7 @@ fn the_version_of_a_bucket_never_goes_back() {
 fn what_was_stored_is_live_or_counted_as_gone() {
     let store = four(|store, object, mine| {
         for round in 0..ROUNDS / 4 {
-            store.put(object.clone(), mine.clone());
+            store.put(object.clone(), mine.clone(), Confirmation::default());
             match round % 4 {
                 0 => drop(store.evict(object)),
                 1 => drop(store.remove(object, "a", "a")),
@@ -88,6 +88,9 @@ fn what_was_stored_is_live_or_counted_as_gone() {
         deleted,
         replaced,
         evicted,
+        swept: _,
+        expired: _,
+        over_count: _,
     } = store.totals();
     assert_eq!(stored + merged, u64::from(ROUNDS), "what came");
     let live = u64::try_from(store.n_records()).unwrap();

@@ -18,7 +18,7 @@ const INDENT: [u8; 4] = *b"    ";
 
 /// A place at which the scan stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(crate) enum Step {
     /// The value goes on behind the bytes.
     More,
     /// Behind the bracket that opens a list, at the top or of a top object's key.
@@ -52,7 +52,7 @@ enum Within {
 
 /// A scan under way.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Scan {
+pub(crate) struct Scan {
     depth: u32,
     /// A bit for each open bracket, the innermost lowest: whether it is a list's.
     lists: u128,
@@ -65,17 +65,17 @@ pub(super) struct Scan {
 
 impl Scan {
     /// How many bytes it went through.
-    pub(super) fn n_seen(&self) -> usize {
+    pub(crate) fn n_seen(&self) -> usize {
         self.n_seen
     }
 
     /// Whether it is in a list and in nothing else.
-    pub(super) fn is_in_top_list(&self) -> bool {
+    pub(crate) fn is_in_top_list(&self) -> bool {
         self.depth == 1 && self.is_in_list()
     }
 
     /// Where the key, with its quotes, stands whose list was opened.
-    pub(super) fn key(&self) -> Range<usize> {
+    pub(crate) fn key(&self) -> Range<usize> {
         self.top_text.clone()
     }
 
@@ -84,7 +84,7 @@ impl Scan {
     }
 
     /// Goes on with these bytes, and says how many of them it went through.
-    pub(super) fn run(&mut self, bytes: &[u8]) -> (Step, usize) {
+    pub(crate) fn run(&mut self, bytes: &[u8]) -> (Step, usize) {
         let (step, n) = self.step(bytes);
         self.n_seen += n;
         (step, n)

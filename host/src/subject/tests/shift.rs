@@ -38,7 +38,7 @@ fn check_shift(
             unreachable!()
         };
         let (object, record) = record(name, uid, pod, *minute);
-        store.put(object, record);
+        store.put(object, record, Confirmation::default());
     }
     let object = ObjectKey::new("ns", "Pod", "pod").unwrap();
     let shift = store.view(&object, |bucket| {
@@ -46,7 +46,7 @@ fn check_shift(
             P(name, uid, pod, minute) => bucket.with(record(name, uid, pod, *minute).1),
             R(name) => bucket.without(name, ""),
         };
-        Shift::between(bucket, &after)
+        Shift::between(&Owners::of(bucket), &Owners::of(&after))
     });
     let shift = shift.unwrap();
     assert_eq!(shift.lost.iter().map(|it| &**it).collect::<Vec<_>>(), lost);
