@@ -1,8 +1,10 @@
 //! Watches the Events of your workload and says what they mean.
 //!
 //! ```text
-//! replay -> record -> store -> dispatch -> sandbox -> outcome
+//! watch, replay -> record -> store -> dispatch -> sandbox -> outcome
 //! ```
+//!
+//! `live` goes that path for a cluster, for as long as it runs; `replay` for a file.
 //!
 //! The modules stand in the order in which an Event goes through them. Each says
 //! what bounds what it holds.
@@ -11,7 +13,9 @@
 //! does more than log, and anything that a guest's failure could take down.
 
 pub mod cli;
+pub mod live;
 pub mod replay;
+pub mod watch;
 
 pub mod dispatch;
 pub mod outcome;
@@ -23,5 +27,6 @@ pub mod subject;
 
 pub mod componentize;
 pub mod reason;
+mod scan;
 pub mod scope;
 pub mod text;

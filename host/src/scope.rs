@@ -177,6 +177,15 @@ impl Watch {
     }
 }
 
+impl fmt::Display for Watch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.namespace {
+            Some(namespace) => write!(f, "{} in {namespace}", self.kind),
+            None => write!(f, "{} everywhere", self.kind),
+        }
+    }
+}
+
 /// Why there is no such scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScopeError {

@@ -1,0 +1,483 @@
+//! The path from what is watched to outcomes, for as long as the process lives.
+//!
+//! One thread owns it and nothing in it waits: what is seen goes into the store,
+//! whose subject is dirty goes to a worker, what a worker has done is taken when
+//! it is done. Work that may be large (a sweep after a LIST, expiry) is cut into
+//! slices ([`Live::step`]), so that what comes in between waits for one of them
+//! at most.
+//!
+//! What bounds it: the store by bytes and by records of an object
+//! ([`Bounds`]), records by how long ago anyone confirmed them, the dirty set and
+//! the outcomes by the store, and sweeps by the watches, of which each has one at
+//! most.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io,
+    num::NonZeroUsize,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+};
+
+use crate::{
+    dispatch::{Dispatcher, Report},
+    outcome::{Change, Outcomes},
+    plugins::PluginSet,
+    record::{Caps, EventRef, ObjectKey, Record, Rejected, UnixMs, decode::WireEvent},
+    sandbox::Limits,
+    scope::Scope,
+    store::{Bucket, Confirmation, Place, Put, Removal, Seconds, Store, Stored, Version},
+    subject::{Owners, Shift, SubjectKey, assigned, subjects},
+};
+
+/// How much is held, and for how long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// Bytes of records and what comes with them. What was confirmed longest ago
+    /// leaves first.
+    pub store_bytes: usize,
+    /// Records of one object. With one more, its oldest leaves.
+    pub records_per_object: usize,
+    /// How long a record stays that nobody confirms.
+    pub time_to_live: Seconds,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self {
+            store_bytes: 256 << 20,
+            records_per_object: 64,
+            time_to_live: 65 * 60,
+        }
+    }
+}
+
+/// What became of the Events that came. With the store's own totals it adds up:
+/// received are stored, merged, rejected or out of scope.
+#[derive(Debug, Default)]
+pub struct Counters {
+    /// Events that came, other than to say that they were deleted.
+    pub received: AtomicU64,
+    /// Those of them whose object is out of scope.
+    pub out_of_scope: AtomicU64,
+    /// Those of them that were refused, in the order of [`Rejected::ALL`].
+    rejected: [AtomicU64; Rejected::ALL.len()],
+    /// Fields that held something else than they may, and count as absent.
+    pub malformed_fields: AtomicU64,
+    /// Records with a time that was yet to come, and was taken for now.
+    pub clamped: AtomicU64,
+    /// Events that said that they were deleted.
+    pub deletions: AtomicU64,
+    /// Subjects that lost a record before a plugin saw it, because too many did.
+    pub unseen: AtomicU64,
+}
+
+impl Counters {
+    /// Events that were refused, by why.
+    pub fn rejected(&self) -> impl Iterator<Item = (Rejected, u64)> {
+        let counts = self.rejected.iter().map(|it| it.load(Relaxed));
+        Rejected::ALL.into_iter().zip(counts)
+    }
+
+    fn reject(&self, why: Rejected) {
+        for (it, count) in Rejected::ALL.iter().zip(&self.rejected) {
+            if *it == why {
+                count.fetch_add(1, Relaxed);
+            }
+        }
+    }
+}
+
+/// How many buckets a slice of work looks at.
+const SLICE: usize = 256;
+
+/// The live path.
+#[derive(Debug)]
+pub struct Live {
+    store: Arc<Store>,
+    outcomes: Arc<Outcomes>,
+    counters: Arc<Counters>,
+    dispatcher: Dispatcher,
+    scope: Scope,
+    caps: Caps,
+    bounds: Bounds,
+    /// The newest LIST of each watch whose sweep is not done, and how far it is.
+    sweeps: BTreeMap<u16, Sweep>,
+    /// What changed without a call.
+    changes: Vec<Change>,
+    /// What the first listing produced is not newer.
+    listed_at: Option<Version>,
+}
+
+#[derive(Debug)]
+struct Sweep {
+    listing: u32,
+    at: Option<Place>,
+    /// What is filed later was confirmed later.
+    until: Seconds,
+}
+
+impl Live {
+    /// Nothing is held yet. `on_done` is called, from other threads, whenever
+    /// there is something to [`collect`](Self::collect).
+    ///
+    /// # Errors
+    ///
+    /// If a thread cannot be started.
+    pub fn new(
+        scope: Scope,
+        plugins: Arc<PluginSet>,
+        limits: &Limits,
+        caps: Caps,
+        bounds: Bounds,
+        n_workers: NonZeroUsize,
+        on_done: Arc<dyn Fn() + Send + Sync>,
+    ) -> io::Result<Self> {
+        let (store, outcomes) = (Arc::<Store>::default(), Arc::<Outcomes>::default());
+        let dispatcher = Dispatcher::new(
+            Arc::clone(&store),
+            Arc::clone(&outcomes),
+            plugins,
+            limits.clone(),
+            n_workers,
+            on_done,
+        )?;
+        Ok(Self {
+            store,
+            outcomes,
+            counters: Arc::default(),
+            dispatcher,
+            scope,
+            caps,
+            bounds,
+            sweeps: BTreeMap::new(),
+            changes: Vec::new(),
+            listed_at: None,
+        })
+    }
+
+    /// An Event that exists. `now` is by the wall clock: no claim is later.
+    pub fn put(&mut self, wire: &WireEvent<'_>, confirmed: Confirmation, now: UnixMs) {
+        let counters = Arc::clone(&self.counters);
+        counters.received.fetch_add(1, Relaxed);
+        let Some((object, mut record)) = self.pare_down(wire) else {
+            return;
+        };
+        if record.clamp(now) {
+            counters.clamped.fetch_add(1, Relaxed);
+        }
+
+        let before = self.store.view(&object, |bucket| {
+            moves_others(bucket, &record).then(|| Owners::of(bucket))
+        });
+        let before = before.flatten();
+        for uid in before.iter().flat_map(Owners::uids) {
+            self.keep_picture(&object, uid);
+        }
+        match self.store.put(object.clone(), record.clone(), confirmed) {
+            Put::Inserted => {
+                self.mark(&object, &[&record]);
+                self.bound_object(&object);
+            }
+            Put::Updated(earlier) => self.mark(&object, &[&record, &earlier]),
+            Put::Unchanged => {}
+            Put::Replaced(earlier) => {
+                let gone = earlier.event_ref();
+                for uid in before.iter().flat_map(Owners::uids) {
+                    self.outcomes.event_gone(&subject(&object, uid), &gone);
+                }
+                self.mark(&object, &[&record]);
+            }
+        }
+        if let Some(before) = before {
+            self.apply_shift(&object, &before);
+        }
+        self.bound_bytes();
+    }
+
+    /// An Event that is deleted.
+    pub fn delete(&mut self, wire: &WireEvent<'_>) {
+        self.counters.deletions.fetch_add(1, Relaxed);
+        // What is refused or out of scope was so when it came, too.
+        let is_cluster_scoped = |kind: &str| self.scope.cluster_scoped().contains(kind);
+        let Ok((object, record)) = Record::pare_down_where(wire, self.caps, is_cluster_scoped)
+        else {
+            return;
+        };
+        let goes = |it: &Stored| {
+            let is_same_uid = it.record.uid() == record.uid()
+                || it.record.uid().is_empty()
+                || record.uid().is_empty();
+            it.record.name() == record.name() && is_same_uid
+        };
+        self.remove(&object, Removal::Deleted, goes);
+    }
+
+    /// A LIST of a watch is read to its end, at this time: what only an earlier one
+    /// had is gone.
+    pub fn sweep(&mut self, watch: u16, listing: u32, at: Seconds) {
+        let sweep = Sweep {
+            listing,
+            at: None,
+            until: at,
+        };
+        self.sweeps.insert(watch, sweep);
+    }
+
+    /// All watches have listed, or been refused: what is new from now on is news.
+    pub fn listed(&mut self) {
+        self.listed_at.get_or_insert(self.store.version());
+    }
+
+    /// Does a slice of what there is to do, and says whether there is more.
+    pub fn step(&mut self, now: Seconds) -> bool {
+        let expires = self.expire(now);
+        let sweeps = self.sweep_slice();
+        expires || sweeps
+    }
+
+    /// Gives what is dirty to workers that are free.
+    pub fn submit(&mut self) {
+        self.dispatcher.submit();
+    }
+
+    /// Takes what workers have done. `on_change` is told of each change, and
+    /// whether the first listing produced it.
+    pub fn collect(
+        &mut self,
+        on_change: &mut dyn FnMut(Change, bool),
+        on_report: &mut dyn FnMut(Report<'_>),
+    ) {
+        let listed_at = self.listed_at;
+        let is_initial = |it: &Change| listed_at.is_none_or(|listed_at| it.version <= listed_at);
+        let mut tell = |it: Change| {
+            let initial = is_initial(&it);
+            on_change(it, initial);
+        };
+        self.changes.drain(..).for_each(&mut tell);
+        self.dispatcher.collect(&mut tell, on_report);
+    }
+
+    /// Whether there is nothing to submit, nothing with the workers, and nothing to
+    /// tell.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.dispatcher.is_idle() && self.changes.is_empty()
+    }
+
+    /// How many subjects wait to be classified, counted once for each plugin.
+    #[must_use]
+    pub fn n_waiting(&self) -> usize {
+        self.dispatcher.n_waiting()
+    }
+
+    /// Takes up other bounds.
+    pub fn set_bounds(&mut self, bounds: Bounds) {
+        self.bounds = bounds;
+        self.bound_bytes();
+    }
+
+    /// The records that are live.
+    #[must_use]
+    pub fn store(&self) -> &Arc<Store> {
+        &self.store
+    }
+
+    /// What is held of all subjects.
+    #[must_use]
+    pub fn outcomes(&self) -> &Arc<Outcomes> {
+        &self.outcomes
+    }
+
+    /// What became of what came.
+    #[must_use]
+    pub fn counters(&self) -> &Arc<Counters> {
+        &self.counters
+    }
+
+    fn pare_down(&self, wire: &WireEvent<'_>) -> Option<(ObjectKey, Record)> {
+        let counters = &self.counters;
+        counters
+            .malformed_fields
+            .fetch_add(wire.n_malformed().into(), Relaxed);
+        let is_cluster_scoped = |kind: &str| self.scope.cluster_scoped().contains(kind);
+        let pared = Record::pare_down_where(wire, self.caps, is_cluster_scoped);
+        let (object, record) = pared.inspect_err(|why| counters.reject(*why)).ok()?;
+        let is_in_scope = self.scope.kinds().contains(object.kind())
+            && (object.namespace().is_empty() || self.scope.admits_namespace(object.namespace()));
+        if !is_in_scope {
+            counters.out_of_scope.fetch_add(1, Relaxed);
+            return None;
+        }
+        Some((object, record))
+    }
+
+    /// Removes those records of an object that are to go.
+    fn remove(
+        &mut self,
+        object: &ObjectKey,
+        why: Removal,
+        mut goes: impl FnMut(&Stored) -> bool,
+    ) -> usize {
+        let mut going: Vec<(Arc<str>, EventRef)> = Vec::new();
+        let before = self.store.view(object, |bucket| {
+            for (uid, it) in assigned(bucket).into_iter().zip(bucket.records()) {
+                if goes(it) {
+                    going.push((uid.into(), it.record.event_ref()));
+                }
+            }
+            has_unnamed(bucket).then(|| Owners::of(bucket))
+        });
+        let uids: BTreeSet<_> = going.iter().map(|(uid, _)| Arc::clone(uid)).collect();
+        for uid in &uids {
+            self.keep_picture(object, uid);
+        }
+        let removed = self.store.remove_where(object, why, goes);
+        for (uid, event) in &going {
+            self.outcomes.event_gone(&subject(object, uid), event);
+        }
+        if let Some(before) = before.flatten() {
+            self.apply_shift(object, &before);
+        }
+        removed.len()
+    }
+
+    /// Keeps a picture of a subject that is about to lose a record that a plugin
+    /// may not have seen.
+    fn keep_picture(&mut self, object: &ObjectKey, uid: &Arc<str>) {
+        let n_lost = self.dispatcher.keep_picture(&subject(object, uid));
+        self.counters.unseen.fetch_add(n_lost, Relaxed);
+    }
+
+    /// Marks those whose records are others now, and lets the subject that had no
+    /// uid go up in the one that turned out to be it. Who only lost a record is not
+    /// asked again: absence is no evidence.
+    fn apply_shift(&mut self, object: &ObjectKey, before: &Owners) {
+        let after = self.store.view(object, Owners::of).unwrap_or_default();
+        let shift = Shift::between(before, &after);
+        for it in subjects(object, &shift.gained) {
+            self.dispatcher.mark_moved(&it);
+        }
+        if let Some(into) = &shift.unnamed_became {
+            let (unnamed, named) = (subject(object, &"".into()), subject(object, into));
+            self.changes.extend(self.outcomes.fold(&unnamed, &named));
+        }
+    }
+
+    /// Marks the subject that a record belongs to.
+    fn mark(&mut self, object: &ObjectKey, records: &[&Record]) {
+        let Some(newest) = records.first() else {
+            return;
+        };
+        let uid = match newest.object_uid() {
+            "" => self.store.view(object, |bucket| {
+                let mut of_each = assigned(bucket).into_iter().zip(bucket.records());
+                let own = of_each.find(|(_, it)| it.record.name() == newest.name());
+                own.map_or_else(|| "".into(), |(uid, _)| Arc::from(uid))
+            }),
+            uid => Some(uid.into()),
+        };
+        if let Some(uid) = uid {
+            self.dispatcher.mark(&subject(object, &uid), records);
+        }
+    }
+
+    /// Lets go of the oldest record of an object that has too many.
+    fn bound_object(&mut self, object: &ObjectKey) {
+        let max = self.bounds.records_per_object;
+        let oldest = self.store.view(object, |bucket| {
+            let records = bucket.records();
+            let oldest = records.iter().map(|it| it.sequence).min();
+            oldest.filter(|_| max < records.len())
+        });
+        if let Some(oldest) = oldest.flatten() {
+            self.remove(object, Removal::OverCount, |it| it.sequence == oldest);
+        }
+    }
+
+    /// Lets go of what was confirmed longest ago, while there is too much.
+    fn bound_bytes(&mut self) {
+        while self.bounds.store_bytes < self.store.n_bytes() {
+            let oldest = self.store.filed(None, 1);
+            let Some((_, object)) = oldest.first() else {
+                return;
+            };
+            self.remove(object, Removal::OverBytes, |_| true);
+        }
+    }
+
+    /// A slice of what nobody confirmed for too long.
+    fn expire(&mut self, now: Seconds) -> bool {
+        let Some(since) = now.checked_sub(self.bounds.time_to_live) else {
+            return false;
+        };
+        let filed = self.store.filed(None, SLICE);
+        let due: Vec<_> = filed
+            .into_iter()
+            .take_while(|(place, _)| place.second < since)
+            .collect();
+        for (_, object) in &due {
+            self.remove(object, Removal::Expired, |it| it.confirmed.at < since);
+        }
+        due.len() == SLICE
+    }
+
+    /// A slice of what newer LISTs do not have.
+    fn sweep_slice(&mut self) -> bool {
+        let Some((watch, sweep)) = self.sweeps.pop_first() else {
+            return false;
+        };
+        let filed = self.store.filed(sweep.at, SLICE);
+        let mut at = sweep.at;
+        let mut is_done = filed.len() < SLICE;
+        for (place, object) in filed {
+            if sweep.until < place.second {
+                is_done = true;
+                break;
+            }
+            at = Some(place);
+            let is_older =
+                |it: &Stored| it.confirmed.watch == watch && it.confirmed.listing < sweep.listing;
+            let is_concerned = self
+                .store
+                .view(&object, |bucket| bucket.records().iter().any(is_older));
+            if is_concerned == Some(true) {
+                self.remove(&object, Removal::Swept, is_older);
+            }
+        }
+        if !is_done {
+            self.sweeps.insert(watch, Sweep { at, ..sweep });
+        }
+        !self.sweeps.is_empty()
+    }
+}
+
+fn subject(object: &ObjectKey, uid: &Arc<str>) -> SubjectKey {
+    SubjectKey {
+        object: object.clone(),
+        uid: Arc::clone(uid),
+    }
+}
+
+/// Whether any record of a bucket does not say whom it regards.
+fn has_unnamed(bucket: &Bucket) -> bool {
+    let mut records = bucket.records().iter();
+    records.any(|it| it.record.object_uid().is_empty())
+}
+
+/// Whether a record that comes may give others to another subject, or take the
+/// place of one. Most Events are new, or say what they said, and whom they regard.
+fn moves_others(bucket: &Bucket, record: &Record) -> bool {
+    let takes_place = |it: &Stored| {
+        it.record.name() == record.name()
+            && (it.record.uid() != record.uid() || it.record.object_uid() != record.object_uid())
+    };
+    record.object_uid().is_empty()
+        || has_unnamed(bucket)
+        || bucket.records().iter().any(takes_place)
+}
+
+#[cfg(test)]
+mod tests;

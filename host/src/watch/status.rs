@@ -1,0 +1,170 @@
+//! How a watch is doing: what readiness, metrics and logs tell of it.
+
+use std::{
+    fmt,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+    },
+};
+
+use super::{Class, Failure};
+use crate::scope::Watch;
+
+/// What a watch does now.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Phase {
+    /// It waits for its turn to LIST.
+    #[default]
+    Waiting,
+    /// It reads a LIST.
+    Listing,
+    /// It follows the changes.
+    Watching,
+    /// It failed, and waits to try again.
+    Failing(Failure),
+}
+
+impl Phase {
+    /// The label of the gauge.
+    #[must_use]
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Waiting => "waiting",
+            Self::Listing => "listing",
+            Self::Watching => "watching",
+            Self::Failing(failure) if failure.class.is_refusal() => "refused",
+            Self::Failing(_) => "failing",
+        }
+    }
+
+    /// The values that the label may have.
+    pub const LABELS: [&str; 5] = ["waiting", "listing", "watching", "refused", "failing"];
+}
+
+/// How one watch is doing. Written by the watch, read by whoever asks.
+#[derive(Debug)]
+pub struct Status {
+    watched: Watch,
+    phase: Mutex<Phase>,
+    has_listed: AtomicBool,
+    was_refused: AtomicBool,
+    /// LISTs begun.
+    pub lists: AtomicU64,
+    /// Watches begun.
+    pub watches: AtomicU64,
+    /// Items and frames that are no Event at all.
+    pub undecodable: AtomicU64,
+    /// Items and frames that are longer than any Event can be.
+    pub too_long: AtomicU64,
+    failures: [AtomicU64; Class::ALL.len()],
+}
+
+impl Status {
+    pub(super) fn new(watched: Watch) -> Self {
+        Self {
+            watched,
+            phase: Mutex::default(),
+            has_listed: AtomicBool::new(false),
+            was_refused: AtomicBool::new(false),
+            lists: AtomicU64::new(0),
+            watches: AtomicU64::new(0),
+            undecodable: AtomicU64::new(0),
+            too_long: AtomicU64::new(0),
+            failures: Default::default(),
+        }
+    }
+
+    /// What it watches.
+    #[must_use]
+    pub fn watched(&self) -> &Watch {
+        &self.watched
+    }
+
+    /// What it does now.
+    #[must_use]
+    pub fn phase(&self) -> Phase {
+        let phase = self.phase.lock().unwrap_or_else(PoisonError::into_inner);
+        phase.clone()
+    }
+
+    /// Whether it has read a LIST to its end, ever.
+    #[must_use]
+    pub fn has_listed(&self) -> bool {
+        self.has_listed.load(Relaxed)
+    }
+
+    /// Whether it has got an answer: a LIST, or a refusal.
+    #[must_use]
+    pub fn is_answered(&self) -> bool {
+        self.has_listed() || self.was_refused.load(Relaxed)
+    }
+
+    /// How often it failed, by class.
+    pub fn failures(&self) -> impl Iterator<Item = (Class, u64)> {
+        let counts = self.failures.iter().map(|it| it.load(Relaxed));
+        Class::ALL.iter().copied().zip(counts)
+    }
+
+    pub(super) fn enter(&self, phase: Phase) {
+        match &phase {
+            Phase::Waiting => {}
+            Phase::Listing => {
+                self.lists.fetch_add(1, Relaxed);
+            }
+            Phase::Watching => {
+                self.watches.fetch_add(1, Relaxed);
+            }
+            Phase::Failing(failure) => {
+                if failure.class.is_refusal() {
+                    self.was_refused.store(true, Relaxed);
+                }
+                let count = Class::ALL
+                    .iter()
+                    .zip(&self.failures)
+                    .find(|(class, _)| **class == failure.class);
+                if let Some((_, count)) = count {
+                    count.fetch_add(1, Relaxed);
+                }
+            }
+        }
+        // What is routine is no phase that anyone should look at.
+        if matches!(&phase, Phase::Failing(failure) if failure.class == Class::Gone) {
+            return;
+        }
+        *self.phase.lock().unwrap_or_else(PoisonError::into_inner) = phase;
+    }
+
+    pub(super) fn listed(&self) {
+        self.has_listed.store(true, Relaxed);
+    }
+}
+
+/// Whether all watches have an answer and one of them at least is a LIST; with
+/// none, nothing is awaited.
+#[must_use]
+pub fn is_ready<'a>(all: impl IntoIterator<Item = &'a Status>) -> bool {
+    let (mut n_watches, mut n_listed) = (0, 0);
+    for it in all {
+        if !it.is_answered() {
+            return false;
+        }
+        n_watches += 1;
+        n_listed += u32::from(it.has_listed());
+    }
+    n_watches == 0 || 0 < n_listed
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let phase = self.phase();
+        write!(f, "{}: {}", self.watched, phase.as_str())?;
+        if let Phase::Failing(failure) = &phase {
+            write!(f, " ({failure})")?;
+        }
+        if !self.has_listed() {
+            f.write_str(", never listed")?;
+        }
+        Ok(())
+    }
+}
