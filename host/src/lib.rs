@@ -13,12 +13,15 @@
 //! does more than log, and anything that a guest's failure could take down.
 
 pub mod cli;
+// pub mod run;
+
 pub mod live;
 pub mod replay;
 pub mod watch;
 
 pub mod dispatch;
 pub mod outcome;
+pub mod output;
 pub mod plugins;
 pub mod record;
 pub mod sandbox;
@@ -29,4 +32,5 @@ pub mod componentize;
 pub mod reason;
 mod scan;
 pub mod scope;
+pub mod sink;
 pub mod text;

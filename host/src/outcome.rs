@@ -9,11 +9,13 @@ use serde::{Serialize, Serializer};
 
 use crate::record::{EventRef, Record, UnixMs};
 
+mod change;
 mod merge;
 mod table;
 
+pub use change::Change;
 pub use merge::Delta;
-pub use table::{Change, Generation, Held, Outcomes};
+pub use table::{Generation, Held, Outcomes};
 
 /// Declares a word of the contract: its values, and how they are spelt there.
 macro_rules! word {

@@ -26,7 +26,6 @@ use crate::{
 };
 
 pub mod input;
-pub mod output;
 pub mod spill;
 pub mod table;
 

@@ -50,11 +50,13 @@ mod failure;
 mod inflow;
 mod lines;
 mod page;
+mod self_check;
 mod status;
 
 pub use connect::{Address, Unreachable, client, connect};
 pub use failure::{Class, Failure};
 pub use inflow::Budget;
+pub use self_check::{Selection, self_check};
 pub use status::{Phase, Status, is_ready};
 
 use backoff::Backoff;
@@ -162,17 +164,14 @@ pub struct Informer {
 impl Informer {
     /// Nothing is asked yet.
     #[must_use]
-    pub fn new(client: Client, watched: Watch, settings: Settings, shared: Shared) -> Self {
+    pub fn new(client: Client, watch: Watch, settings: Settings, shared: Shared) -> Self {
         let mut random = fastrand::Rng::new();
-        let path = match &watched.namespace {
-            Some(namespace) => format!("/apis/events.k8s.io/v1/namespaces/{namespace}/events"),
-            None => "/apis/events.k8s.io/v1/events".to_owned(),
-        };
+        let path = path(&watch);
         Self {
             client,
             path,
-            selector: watched.field_selector(),
-            status: Arc::new(Status::new(watched)),
+            selector: watch.field_selector(),
+            status: Arc::new(Status::new(watch)),
             backoff: Backoff::new(settings.backoff_max, random.fork()),
             random,
             limit: settings.page_size,
@@ -205,11 +204,11 @@ impl Informer {
 
     async fn wait(&mut self, failure: Failure) {
         let wait = self.backoff.next(failure.retry_after);
-        let watched = self.status.watched();
+        let watch = self.status.watch();
         if failure.class == Class::Gone {
-            tracing::debug!(%watched, ?wait, "{failure}");
+            tracing::debug!(%watch, ?wait, "{failure}");
         } else {
-            tracing::warn!(%watched, ?wait, "{failure}");
+            tracing::warn!(%watch, ?wait, "{failure}");
         }
         self.status.enter(Phase::Failing(failure));
         sleep(wait).await;
@@ -405,45 +404,57 @@ impl Informer {
         &self,
         request: Result<http::Request<Vec<u8>>, kube::core::request::Error>,
     ) -> Result<Body, Failure> {
-        let mut request = request
-            .map_err(|err| Failure::transport(&err))?
-            .map(Body::from);
-        // A compressed watch comes as many compressed pieces, and readers stop
-        // after the first (tower-http#737).
-        request
-            .headers_mut()
-            .insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-        let response = self
-            .client
-            .send(request)
-            .await
-            .map_err(|err| Failure::transport(&err))?;
-        let code = response.status();
-        if code.is_success() {
-            return Ok(response.into_body());
-        }
-        let retry_after = response
-            .headers()
-            .get(RETRY_AFTER)
-            .and_then(|it| it.to_str().ok()?.parse().ok())
-            .map(Duration::from_secs);
-        let deadline = self.settings.start_deadline;
-        let said = timeout(deadline, status(response.into_body())).await;
-        let said = said.unwrap_or_default();
-        Err(Failure::status(code.as_u16(), &said, retry_after))
+        send_with(&self.client, request).await
     }
 
     fn undecodable(&self, what: &str, why: &dyn std::fmt::Display) {
         self.status.undecodable.fetch_add(1, Relaxed);
-        let watched = self.status.watched();
-        tracing::warn!(%watched, "{what} is no Event and is skipped: {why}");
+        let watch = self.status.watch();
+        tracing::warn!(%watch, "{what} is no Event and is skipped: {why}");
     }
 
     fn too_long(&self, what: &str) {
         self.status.too_long.fetch_add(1, Relaxed);
-        let (watched, max) = (self.status.watched(), self.shared.budget.event_max);
-        tracing::warn!(%watched, "{what} is longer than {max} bytes and is skipped");
+        let (watch, max) = (self.status.watch(), self.shared.budget.event_max);
+        tracing::warn!(%watch, "{what} is longer than {max} bytes and is skipped");
     }
+}
+
+/// Where the Events of a watch are.
+fn path(watch: &Watch) -> String {
+    match &watch.namespace {
+        Some(namespace) => format!("/apis/events.k8s.io/v1/namespaces/{namespace}/events"),
+        None => "/apis/events.k8s.io/v1/events".to_owned(),
+    }
+}
+
+/// Sends a request. What is no answer is a failure.
+async fn send_with(
+    client: &Client,
+    request: Result<http::Request<Vec<u8>>, kube::core::request::Error>,
+) -> Result<Body, Failure> {
+    let request = request.map_err(|err| Failure::transport(&err))?;
+    let mut request = request.map(Body::from);
+    // A compressed watch comes as many compressed pieces, and readers stop after
+    // the first (tower-http#737).
+    request
+        .headers_mut()
+        .insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    let response = client
+        .send(request)
+        .await
+        .map_err(|err| Failure::transport(&err))?;
+    let code = response.status();
+    if code.is_success() {
+        return Ok(response.into_body());
+    }
+    let retry_after = response
+        .headers()
+        .get(RETRY_AFTER)
+        .and_then(|it| it.to_str().ok()?.parse().ok())
+        .map(Duration::from_secs);
+    let said = status(response.into_body()).await;
+    Err(Failure::status(code.as_u16(), &said, retry_after))
 }
 
 /// The status that a refusal carries, if it does.

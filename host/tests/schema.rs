@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use portent::replay::output::{ChangeRecord, Element};
+use portent::output::{ChangeRecord, Element};
 use schemars::{Schema, schema_for};
 use serde_json::Value;
 

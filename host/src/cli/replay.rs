@@ -15,11 +15,10 @@ use jiff::tz::TimeZone;
 
 use super::{LimitArgs, Output, eprintln_lossy};
 use crate::{
+    output::Framing,
     plugins::PluginSet,
     replay::{
-        self, Bounds,
-        output::Framing,
-        spill,
+        self, Bounds, spill,
         table::{Clock, Digest, ROWS_MAX, Style},
     },
     sandbox::{Limits, Sandbox, on_guest_stack},

@@ -18,6 +18,7 @@ use dashmap::{DashMap, Entry};
 
 use super::{
     EndReason, Outcome, Provenance, Status,
+    change::Change,
     merge::{self, Delta, Ended},
 };
 use crate::{
@@ -57,21 +58,6 @@ impl Held {
             && self.outcome.additional_reasons.is_empty()
             && self.outcome.verdict.is_none()
     }
-}
-
-/// What a merge changed, as sinks and streams see it.
-#[derive(Clone, Debug)]
-pub struct Change {
-    /// Whom it is about.
-    pub subject: SubjectKey,
-    /// The API version of the object.
-    pub api_version: Arc<str>,
-    /// Who says so.
-    pub classifier: Arc<Provenance>,
-    /// As of which version of its bucket.
-    pub version: Version,
-    /// What is different.
-    pub delta: Delta,
 }
 
 /// What is held of all subjects.

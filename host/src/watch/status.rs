@@ -1,11 +1,8 @@
 //! How a watch is doing: what readiness, metrics and logs tell of it.
 
-use std::{
-    fmt,
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
-    },
+use std::sync::{
+    Mutex, PoisonError,
+    atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
 };
 
 use super::{Class, Failure};
@@ -45,7 +42,7 @@ impl Phase {
 /// How one watch is doing. Written by the watch, read by whoever asks.
 #[derive(Debug)]
 pub struct Status {
-    watched: Watch,
+    watch: Watch,
     phase: Mutex<Phase>,
     has_listed: AtomicBool,
     was_refused: AtomicBool,
@@ -61,9 +58,9 @@ pub struct Status {
 }
 
 impl Status {
-    pub(super) fn new(watched: Watch) -> Self {
+    pub(super) fn new(watch: Watch) -> Self {
         Self {
-            watched,
+            watch,
             phase: Mutex::default(),
             has_listed: AtomicBool::new(false),
             was_refused: AtomicBool::new(false),
@@ -77,8 +74,8 @@ impl Status {
 
     /// What it watches.
     #[must_use]
-    pub fn watched(&self) -> &Watch {
-        &self.watched
+    pub fn watch(&self) -> &Watch {
+        &self.watch
     }
 
     /// What it does now.
@@ -104,6 +101,21 @@ impl Status {
     pub fn failures(&self) -> impl Iterator<Item = (Class, u64)> {
         let counts = self.failures.iter().map(|it| it.load(Relaxed));
         Class::ALL.iter().copied().zip(counts)
+    }
+
+    /// What there is to say of it beside its name; of a failure its class, since a
+    /// server's message may name what is nobody else's business.
+    #[must_use]
+    pub fn tell(&self) -> String {
+        let phase = self.phase();
+        let mut said = phase.as_str().to_owned();
+        if let Phase::Failing(failure) = &phase {
+            said = format!("{said} ({})", failure.class.as_str());
+        }
+        if !self.has_listed() {
+            said.push_str(", never listed");
+        }
+        said
     }
 
     pub(super) fn enter(&self, phase: Phase) {
@@ -132,11 +144,17 @@ impl Status {
         if matches!(&phase, Phase::Failing(failure) if failure.class == Class::Gone) {
             return;
         }
-        *self.phase.lock().unwrap_or_else(PoisonError::into_inner) = phase;
+        let mut held = self.phase.lock().unwrap_or_else(PoisonError::into_inner);
+        // To try again is no success yet: a watch that is refused stays refused.
+        if matches!(*held, Phase::Failing(_)) && matches!(phase, Phase::Waiting | Phase::Listing) {
+            return;
+        }
+        *held = phase;
     }
 
     pub(super) fn listed(&self) {
         self.has_listed.store(true, Relaxed);
+        *self.phase.lock().unwrap_or_else(PoisonError::into_inner) = Phase::Listing;
     }
 }
 
@@ -153,18 +171,4 @@ pub fn is_ready<'a>(all: impl IntoIterator<Item = &'a Status>) -> bool {
         n_listed += u32::from(it.has_listed());
     }
     n_watches == 0 || 0 < n_listed
-}
-
-impl fmt::Display for Status {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let phase = self.phase();
-        write!(f, "{}: {}", self.watched, phase.as_str())?;
-        if let Phase::Failing(failure) = &phase {
-            write!(f, " ({failure})")?;
-        }
-        if !self.has_listed() {
-            f.write_str(", never listed")?;
-        }
-        Ok(())
-    }
 }

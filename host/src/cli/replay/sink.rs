@@ -6,9 +6,9 @@ use clap::ValueEnum;
 
 use crate::{
     outcome::{Change, Held},
+    output::{ChangeRecord, Element, Framing, Writer},
     replay::{
         Listener,
-        output::{ChangeRecord, Element, Framing, Writer},
         spill::Spill,
         table::{self, Clock, Digest, Style},
     },

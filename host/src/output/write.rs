@@ -70,6 +70,15 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
+    /// Hands on what is written so far.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be written.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
+
     /// Writes what is left to write.
     ///
     /// # Errors

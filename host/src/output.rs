@@ -1,4 +1,4 @@
-//! What replay prints for programs.
+//! What is written for programs, by a replay and by a sink.
 //!
 //! This is an interface: objects may gain keys, and never lose or change them.
 //! Its JSON Schema is made from these types, stands in `docs/schema`, and a test

@@ -1,0 +1,425 @@
+//! `portent run`: everything that lives for as long as the process.
+//!
+//! One thread does all that waits (watches, the admin port, signals) and all that
+//! is quick (decoding, the store, merging): nothing there is contended, and a
+//! frame makes no other thread wake up. Guests are called on threads of their own,
+//! and changes are written on one of theirs, since those may take long.
+//!
+//! What is told to others is in [`metrics`](self) and on the admin port; what is
+//! held is in [`Live`].
+
+use std::{
+    cell::RefCell,
+    io,
+    net::SocketAddr,
+    num::NonZeroUsize,
+    path::PathBuf,
+    rc::Rc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    thread,
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
+
+use kube::Client;
+use tokio::{
+    net::TcpListener,
+    signal::unix::{SignalKind, signal},
+    sync::{Notify, oneshot},
+    task::{LocalSet, yield_now},
+    time::{MissedTickBehavior, interval, timeout},
+};
+
+use crate::{
+    config::Config,
+    live::{Bounds, Live},
+    plugins::PluginSet,
+    record::{Caps, UnixMs},
+    sandbox::{LimitError, Limits},
+    scope::{self, Scope},
+    sink::Outbox,
+    store::{Confirmation, Seconds},
+    watch::{self, Budget, Informer, Observed, Settings, Shared, is_ready, self_check},
+};
+
+mod admin;
+mod metrics;
+mod reload;
+
+use admin::Admin;
+use metrics::Sources;
+
+/// What a pod is given to end in is 30 s by default; we take this, so that
+/// whoever stops us never has to kill us.
+const DRAIN: Duration = Duration::from_secs(4);
+
+/// How often it is looked at what expires. A record is late by this at most.
+const TICK: Duration = Duration::from_secs(1);
+
+/// How long the self-check of the selectors may take: it is no reason to wait.
+const SELF_CHECK: Duration = Duration::from_secs(20);
+
+/// Why it did not run.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The admin port cannot be opened.
+    #[error("cannot listen on {address} (admin.listen)")]
+    Listen {
+        /// What was configured.
+        address: SocketAddr,
+        /// Why.
+        source: io::Error,
+    },
+    /// The cluster cannot be reached in principle.
+    #[error(transparent)]
+    Unreachable(#[from] watch::Unreachable),
+    /// The operating system refuses something.
+    #[error("{0}")]
+    System(&'static str, #[source] io::Error),
+    /// A limit of the sandbox.
+    #[error(transparent)]
+    Limit(#[from] LimitError),
+}
+
+/// What to run, where.
+pub struct Run {
+    /// What the operator decided.
+    pub config: Config,
+    /// Where it is written.
+    pub path: PathBuf,
+    /// The plugins that serve.
+    pub plugins: Arc<PluginSet>,
+    /// Which cluster.
+    pub address: watch::Address,
+    /// Where changes go, a line of JSON each, if anywhere.
+    pub changes: Option<Box<dyn io::Write + Send>>,
+}
+
+impl Run {
+    /// Runs until the process is asked to end.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot begin.
+    pub fn run(self) -> Result<(), RunError> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|err| RunError::System("cannot start", err))?;
+        LocalSet::new().block_on(&runtime, self.serve())
+    }
+
+    async fn serve(self) -> Result<(), RunError> {
+        let Self {
+            config,
+            path,
+            plugins,
+            address,
+            changes,
+        } = self;
+        let clock = Clock::start();
+        let wake = Arc::new(Notify::new());
+        let live = {
+            let wake = Arc::clone(&wake);
+            Live::new(
+                config.scope.clone(),
+                Arc::clone(&plugins),
+                &config.limits,
+                caps(&config),
+                bounds(&config),
+                workers(&config),
+                Arc::new(move || wake.notify_one()),
+            )
+        };
+        let live = live.map_err(|err| RunError::System("cannot start the worker threads", err))?;
+
+        let outbox = Outbox::default();
+        let closer = match changes {
+            Some(to) => Some(
+                outbox
+                    .start(clock.epoch, to)
+                    .map_err(|err| RunError::System("cannot start the writer of changes", err))?,
+            ),
+            None => None,
+        };
+
+        let listen = config.admin.listen;
+        let listener = TcpListener::bind(listen).await.map_err(|source| {
+            let address = listen;
+            RunError::Listen { address, source }
+        })?;
+        let client = watch::connect(&address).await?;
+        let informers = informers(&config, &plugins, &client);
+        let sources = Arc::new(Sources::new(
+            Arc::clone(live.store()),
+            Arc::clone(live.outcomes()),
+            Arc::clone(live.counters()),
+            informers.iter().map(Informer::status).collect(),
+            Arc::clone(&plugins),
+            outbox.clone(),
+        ));
+        let admin = Arc::new(Admin {
+            sources: Arc::clone(&sources),
+            is_draining: AtomicBool::new(false),
+        });
+        if let Ok(at) = listener.local_addr() {
+            tracing::info!(%at, watches = informers.len(), "serving /livez, /readyz and /metrics");
+        }
+        if let Some(warning) = config.scope.warning() {
+            tracing::warn!("{warning}");
+        }
+
+        let (stop, stopped) = oneshot::channel::<()>();
+        let served = axum::serve(listener, admin::router(Arc::clone(&admin)))
+            .with_graceful_shutdown(async move { drop(stopped.await) });
+        let served = tokio::task::spawn_local(async move { drop(served.await) });
+
+        let path_of = Path {
+            live: Rc::new(RefCell::new(live)),
+            sources,
+            outbox: config.changes.stdout.then_some(outbox),
+            wake,
+            clock,
+        };
+        let mut watching = Vec::new();
+        for (id, informer) in (0..).zip(informers) {
+            let path_of = path_of.clone();
+            watching.push(tokio::task::spawn_local(async move {
+                informer
+                    .run(|listing, seen| path_of.observe(id, listing, seen))
+                    .await
+            }));
+        }
+        watching.push(tokio::task::spawn_local(self_checked(
+            client,
+            config.scope.clone(),
+        )));
+        let reloading = reload::Reload::new(path, config, path_of.clone());
+        let reloading = tokio::task::spawn_local(reloading.run());
+        let pump = tokio::task::spawn_local(path_of.clone().pump());
+
+        asked_to_end().await?;
+        tracing::info!("ending");
+        admin.is_draining.store(true, Relaxed);
+        watching.iter().for_each(tokio::task::JoinHandle::abort);
+        reloading.abort();
+        pump.abort();
+        let began = Instant::now();
+        if timeout(DRAIN / 2, path_of.drain()).await.is_err() {
+            tracing::warn!("not all subjects were classified before the end");
+        }
+        if let Some(closer) = closer
+            && !closer.close(DRAIN.saturating_sub(began.elapsed()))
+        {
+            tracing::warn!("not all changes were written before the end: nobody reads them");
+        }
+        drop(stop);
+        served.abort();
+        Ok(())
+    }
+}
+
+/// The way from a watch to the outbox, as every task has it.
+#[derive(Clone)]
+struct Path {
+    live: Rc<RefCell<Live>>,
+    sources: Arc<Sources>,
+    outbox: Option<Outbox>,
+    wake: Arc<Notify>,
+    clock: Clock,
+}
+
+impl Path {
+    fn observe(&self, watch: u16, listing: u32, seen: Observed<'_>) {
+        let at = self.clock.seconds();
+        let mut live = self.live.borrow_mut();
+        match seen {
+            Observed::Put(event) => {
+                let confirmed = Confirmation { watch, listing, at };
+                live.put(&event, confirmed, wall_clock());
+            }
+            Observed::Deleted(event) => live.delete(&event),
+            Observed::Synced => {
+                live.sweep(watch, listing, at);
+                if is_ready(self.sources.watches.iter().map(|it| &**it)) {
+                    live.listed();
+                }
+            }
+        }
+        drop(live);
+        self.wake.notify_one();
+    }
+
+    /// Moves things on, whenever there is something to move.
+    async fn pump(self) {
+        let mut tick = interval(TICK);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                () = self.wake.notified() => {}
+                _ = tick.tick() => {}
+            }
+            while self.turn() {
+                yield_now().await;
+            }
+        }
+    }
+
+    /// Classifies what is left and tells of it.
+    async fn drain(self) {
+        loop {
+            self.turn();
+            if self.live.borrow().is_idle() {
+                return;
+            }
+            self.wake.notified().await;
+        }
+    }
+
+    /// One turn of everything. Says whether there is more to do at once.
+    fn turn(&self) -> bool {
+        let mut live = self.live.borrow_mut();
+        live.collect(
+            &mut |change, initial| {
+                self.sources.changed(&change);
+                if let Some(outbox) = &self.outbox {
+                    outbox.push(change, initial);
+                }
+            },
+            &mut |report| self.sources.reported(&report),
+        );
+        let more = live.step(self.clock.seconds());
+        live.submit();
+        let waiting = u64::try_from(live.n_waiting()).unwrap_or(u64::MAX);
+        self.sources.waiting.store(waiting, Relaxed);
+        more
+    }
+}
+
+/// Time since the process began, and when that was.
+#[derive(Clone, Copy, Debug)]
+struct Clock {
+    began: Instant,
+    /// Of the process: the same in all that it writes, and later than that of the
+    /// one before.
+    epoch: u64,
+}
+
+impl Clock {
+    fn start() -> Self {
+        Self {
+            began: Instant::now(),
+            epoch: wall_clock(),
+        }
+    }
+
+    fn seconds(self) -> Seconds {
+        Seconds::try_from(self.began.elapsed().as_secs()).unwrap_or(Seconds::MAX)
+    }
+}
+
+/// What claimed times are measured against.
+fn wall_clock() -> UnixMs {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a live process is where the time of day comes in"
+    )]
+    let now = SystemTime::now();
+    let since = now.duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// The watches that a classifier could use anything of.
+fn informers(config: &Config, plugins: &PluginSet, client: &Client) -> Vec<Informer> {
+    let watch = &config.watch;
+    let settings = Settings {
+        timeout: watch.timeout.get(),
+        list_deadline: watch.list_deadline.get(),
+        start_deadline: watch.start_deadline.get(),
+        backoff_max: watch.backoff_max.get(),
+        page_size: watch.page_size,
+    };
+    let budget = Budget::new(watch.pages_bytes.get(), watch.line_bytes.get());
+    let shared = Shared::new(watch.lists, budget);
+    wanted(&config.scope, plugins)
+        .into_iter()
+        .map(|it| Informer::new(client.clone(), it, settings.clone(), shared.clone()))
+        .collect()
+}
+
+/// What of a scope any classifier is interested in: nobody else reads it, so the
+/// rest is not even asked for.
+fn wanted(scope: &Scope, plugins: &PluginSet) -> Vec<scope::Watch> {
+    let wants_kind = |kind: &scope::Kind| {
+        let mut interests = plugins
+            .plugins
+            .iter()
+            .flat_map(|it| &it.description().interests);
+        interests.any(|it| it.kinds.is_empty() || it.kinds.iter().any(|it| it == kind.as_str()))
+    };
+    let mut watches = scope.watches();
+    watches.retain(|it| wants_kind(&it.kind));
+    watches
+}
+
+fn caps(config: &Config) -> Caps {
+    Caps {
+        note_bytes: config.store.note_bytes.get(),
+        ..Caps::default()
+    }
+}
+
+fn bounds(config: &Config) -> Bounds {
+    let ttl = config.store.time_to_live.get().as_secs();
+    Bounds {
+        store_bytes: config.store.bytes.get(),
+        records_per_object: config.store.records_per_object,
+        time_to_live: Seconds::try_from(ttl).unwrap_or(Seconds::MAX),
+    }
+}
+
+/// Instances are pooled for 16 at once; more threads would wait for them.
+const WORKERS_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(15);
+
+fn workers(config: &Config) -> NonZeroUsize {
+    let processors = || thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    config.workers.unwrap_or_else(processors).min(WORKERS_MAX)
+}
+
+/// Looks once whether the selectors select what they should, and says so.
+async fn self_checked(client: Client, scope: Scope) -> std::convert::Infallible {
+    for it in scope.watches() {
+        match timeout(SELF_CHECK, self_check(&client, &it)).await {
+            Ok(Ok(watch::Selection::Proven)) => {
+                tracing::debug!(watch = %it, "the field selector selects what it should");
+            }
+            Ok(Ok(watch::Selection::Unproven)) => {
+                tracing::debug!(watch = %it, "there is no Event yet to prove the field selector on");
+            }
+            Ok(Ok(watch::Selection::Broken(what))) => {
+                tracing::error!(watch = %it, "the field selector does not select what it should: {what}");
+            }
+            Ok(Err(failure)) => {
+                tracing::debug!(watch = %it, "the field selector cannot be checked: {failure}");
+            }
+            Err(_) => tracing::debug!(watch = %it, "the field selector was not checked in time"),
+        }
+    }
+    std::future::pending().await
+}
+
+/// Waits until the process is asked to end.
+async fn asked_to_end() -> Result<(), RunError> {
+    let listen = |kind| signal(kind).map_err(|err| RunError::System("cannot await signals", err));
+    let (mut term, mut int) = (
+        listen(SignalKind::terminate())?,
+        listen(SignalKind::interrupt())?,
+    );
+    tokio::select! {
+        _ = term.recv() => {}
+        _ = int.recv() => {}
+    }
+    Ok(())
+}

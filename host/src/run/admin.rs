@@ -1,0 +1,112 @@
+//! `/livez`, `/readyz` and `/metrics`, for whoever runs it.
+//!
+//! There is no authentication: what is told are counts, configured names and
+//! reason codes, never an object's name or a text from an Event, and nothing can
+//! be changed here.
+
+use std::{
+    fmt::Write as _,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+};
+
+use axum::{
+    Router,
+    extract::{RawQuery, State},
+    http::{StatusCode, header::CONTENT_TYPE},
+    response::{IntoResponse, Response},
+    routing::get,
+};
+
+use super::metrics::Sources;
+use crate::watch::is_ready;
+
+/// What the answers are made of.
+#[derive(Debug)]
+pub(super) struct Admin {
+    pub(super) sources: Arc<Sources>,
+    /// Set when the process is about to end.
+    pub(super) is_draining: AtomicBool,
+}
+
+impl Admin {
+    /// The checks of readiness: name, whether it is passed, and what there is to
+    /// say.
+    fn checks(&self) -> Vec<(String, bool, String)> {
+        let mut checks = Vec::new();
+        let draining = self.is_draining.load(Relaxed);
+        let said = if draining { "the process is ending" } else { "" };
+        checks.push(("running".to_owned(), !draining, said.to_owned()));
+
+        let watches = &self.sources.watches;
+        let listed = is_ready(watches.iter().map(|it| &**it));
+        let said = if watches.is_empty() {
+            "no classifier could use any Event of the scope: nothing is watched".to_owned()
+        } else {
+            let n_listed = watches.iter().filter(|it| it.has_listed()).count();
+            format!("{n_listed} of {} watches have listed", watches.len())
+        };
+        checks.push(("watches".to_owned(), listed, said));
+        for it in watches {
+            // One that is refused is told of, but keeps nobody waiting.
+            checks.push((format!("watch {}", it.watch()), it.is_answered(), it.tell()));
+        }
+        checks
+    }
+
+    pub(super) fn is_ready(&self) -> bool {
+        !self.is_draining.load(Relaxed) && is_ready(self.sources.watches.iter().map(|it| &**it))
+    }
+}
+
+/// The routes.
+pub(super) fn router(admin: Arc<Admin>) -> Router {
+    Router::new()
+        .route("/livez", get(|| async { "ok\n" }))
+        .route("/healthz", get(|| async { "ok\n" }))
+        .route("/readyz", get(readyz))
+        .route("/metrics", get(metrics))
+        .with_state(admin)
+}
+
+async fn readyz(State(admin): State<Arc<Admin>>, RawQuery(query): RawQuery) -> Response {
+    let is_ready = admin.is_ready();
+    let code = if is_ready {
+        StatusCode::OK
+    } else {
+        StatusCode::SERVICE_UNAVAILABLE
+    };
+    let is_verbose = query
+        .iter()
+        .flat_map(|it| it.split('&'))
+        .any(|it| it == "verbose" || it.starts_with("verbose="));
+    if is_ready && !is_verbose {
+        return (code, "ok\n").into_response();
+    }
+    let mut text = String::new();
+    for (name, is_passed, said) in admin.checks() {
+        let sign = if is_passed { '+' } else { '-' };
+        let verdict = if is_passed { "ok" } else { "failed" };
+        // Writing to a string cannot fail.
+        drop(write!(text, "[{sign}] {name} {verdict}"));
+        if !said.is_empty() {
+            drop(write!(text, ": {said}"));
+        }
+        text.push('\n');
+    }
+    let verdict = if is_ready { "passed" } else { "failed" };
+    drop(writeln!(text, "readyz check {verdict}"));
+    (code, text).into_response()
+}
+
+async fn metrics(State(admin): State<Arc<Admin>>) -> Response {
+    match admin.sources.encode() {
+        Ok(text) => {
+            let kind = "text/plain; version=0.0.4; charset=utf-8";
+            ([(CONTENT_TYPE, kind)], text).into_response()
+        }
+        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
+}

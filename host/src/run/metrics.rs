@@ -1,0 +1,550 @@
+//! What `/metrics` says: read at each scrape from what holds it.
+//!
+//! Nothing here is counted up and down beside what it counts. Labels are names
+//! that an operator or a plugin's author chose (namespaces and kinds of the scope,
+//! classifiers, their categories and codes) and words of ours, never an object's
+//! name nor a text that came in with an Event, so that there are only so many
+//! series and none tells a secret.
+
+use std::{
+    collections::BTreeMap,
+    fmt, fs,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+    },
+};
+
+use prometheus_client::{
+    collector::Collector,
+    encoding::{DescriptorEncoder, EncodeMetric, prometheus_text},
+    metrics::{counter::ConstCounter, gauge::ConstGauge},
+    registry::Registry,
+};
+
+use crate::{
+    dispatch::Report,
+    live::Counters,
+    outcome::{Change, Finding, Outcomes, Status as Holds},
+    plugins::PluginSet,
+    reason::Reason,
+    sink::{Outbox, Traffic},
+    store::{Store, Totals},
+    watch::{Phase, Status},
+};
+
+/// What calls of one plugin came to.
+#[derive(Clone, Debug, Default)]
+struct Calls {
+    n_calls: u64,
+    fuel: u64,
+    failures: BTreeMap<Reason, u64>,
+}
+
+/// A classifier, and the category, code and severity of a finding.
+type FindingLabels = (String, String, String, &'static str);
+
+/// Where the figures are.
+#[derive(Debug)]
+pub(super) struct Sources {
+    pub(super) store: Arc<Store>,
+    pub(super) outcomes: Arc<Outcomes>,
+    pub(super) counters: Arc<Counters>,
+    pub(super) watches: Vec<Arc<Status>>,
+    pub(super) plugins: Arc<PluginSet>,
+    pub(super) outbox: Outbox,
+    /// Subjects that wait to be classified.
+    pub(super) waiting: AtomicU64,
+    /// Whether the configuration file says what only a restart takes up.
+    pub(super) needs_restart: AtomicBool,
+    calls: Mutex<BTreeMap<Box<str>, Calls>>,
+    raised: Mutex<BTreeMap<FindingLabels, u64>>,
+}
+
+impl Sources {
+    pub(super) fn new(
+        store: Arc<Store>,
+        outcomes: Arc<Outcomes>,
+        counters: Arc<Counters>,
+        watches: Vec<Arc<Status>>,
+        plugins: Arc<PluginSet>,
+        outbox: Outbox,
+    ) -> Self {
+        Self {
+            store,
+            outcomes,
+            counters,
+            watches,
+            plugins,
+            outbox,
+            waiting: AtomicU64::new(0),
+            needs_restart: AtomicBool::new(false),
+            calls: Mutex::default(),
+            raised: Mutex::default(),
+        }
+    }
+
+    /// Takes note of a batch.
+    pub(super) fn reported(&self, report: &Report<'_>) {
+        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let calls = calls
+            .entry(report.plugin.provenance.name.clone())
+            .or_default();
+        calls.n_calls += report.spent.calls;
+        calls.fuel += report.spent.fuel;
+        for it in report.failures {
+            *calls.failures.entry(*it).or_default() += 1;
+        }
+    }
+
+    /// Takes note of the findings that a change raises.
+    pub(super) fn changed(&self, change: &Change) {
+        if change.delta.raised.is_empty() {
+            return;
+        }
+        let mut raised = self.raised.lock().unwrap_or_else(PoisonError::into_inner);
+        for it in &change.delta.raised {
+            *raised
+                .entry(finding_labels(&change.classifier.name, it))
+                .or_default() += 1;
+        }
+    }
+
+    /// Everything, in Prometheus' text format.
+    pub(super) fn encode(self: &Arc<Self>) -> Result<String, fmt::Error> {
+        let mut registry = Registry::default();
+        registry.register_collector(Box::new(Arc::clone(self)));
+        let mut text = String::new();
+        prometheus_text::encode(&mut text, &registry)?;
+        Ok(text)
+    }
+}
+
+fn finding_labels(classifier: &str, it: &Finding) -> FindingLabels {
+    (
+        classifier.to_owned(),
+        it.identity.category.to_string(),
+        it.identity.code.to_string(),
+        it.severity.as_str(),
+    )
+}
+
+/// Writes series, a metric at a time.
+struct Series<'a, 'b>(&'a mut DescriptorEncoder<'b>);
+
+type Labels<'a, const N: usize> = [(&'static str, &'a str); N];
+
+impl Series<'_, '_> {
+    fn counter<'a, const N: usize>(
+        &mut self,
+        name: &str,
+        help: &str,
+        values: impl IntoIterator<Item = (Labels<'a, N>, u64)>,
+    ) -> fmt::Result {
+        let metric_type = ConstCounter::new(0_u64).metric_type();
+        let mut family = self.0.encode_descriptor(name, help, None, metric_type)?;
+        for (labels, value) in values {
+            let counter = ConstCounter::new(value);
+            if N == 0 {
+                counter.encode(family.encode_family(&())?)?;
+            } else {
+                counter.encode(family.encode_family(&labels.as_slice())?)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn gauge<'a, const N: usize>(
+        &mut self,
+        name: &str,
+        help: &str,
+        values: impl IntoIterator<Item = (Labels<'a, N>, u64)>,
+    ) -> fmt::Result {
+        let metric_type = ConstGauge::new(0_i64).metric_type();
+        let mut family = self.0.encode_descriptor(name, help, None, metric_type)?;
+        for (labels, value) in values {
+            let gauge = ConstGauge::new(i64::try_from(value).unwrap_or(i64::MAX));
+            if N == 0 {
+                gauge.encode(family.encode_family(&())?)?;
+            } else {
+                gauge.encode(family.encode_family(&labels.as_slice())?)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn one(value: u64) -> [(Labels<'static, 0>, u64); 1] {
+    [([], value)]
+}
+
+fn count(n: usize) -> u64 {
+    u64::try_from(n).unwrap_or(u64::MAX)
+}
+
+impl Collector for Sources {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let mut to = Series(&mut encoder);
+        self.events(&mut to)?;
+        self.holdings(&mut to)?;
+        self.watches(&mut to)?;
+        self.plugins(&mut to)?;
+        self.findings(&mut to)?;
+        self.changes(&mut to)?;
+        process(&mut to)
+    }
+}
+
+impl Sources {
+    /// The conservation law: what was received is stored, merged, rejected, out of
+    /// scope, or in flight.
+    fn events(&self, to: &mut Series<'_, '_>) -> fmt::Result {
+        let Counters {
+            received,
+            out_of_scope,
+            malformed_fields,
+            clamped,
+            deletions,
+            unseen,
+            ..
+        } = &*self.counters;
+        let of_all = |what: fn(&Status) -> &AtomicU64| -> u64 {
+            self.watches.iter().map(|it| what(it).load(Relaxed)).sum()
+        };
+        let undecodable = of_all(|it| &it.undecodable);
+        let too_long = of_all(|it| &it.too_long);
+        let mut rejected: Vec<_> = self
+            .counters
+            .rejected()
+            .map(|(why, n)| ([("reason", why.as_label())], n))
+            .collect();
+        rejected.push(([("reason", "undecodable")], undecodable));
+        rejected.push(([("reason", "too-long")], too_long));
+        let n_rejected: u64 = rejected.iter().map(|(_, n)| n).sum();
+        let received = received.load(Relaxed) + undecodable + too_long;
+        let out_of_scope = out_of_scope.load(Relaxed);
+        let Totals { stored, merged, .. } = self.store.totals();
+        let in_flight = received.saturating_sub(stored + merged + n_rejected + out_of_scope);
+
+        to.counter(
+            "portent_events_received",
+            "Events that a LIST or a watch brought",
+            one(received),
+        )?;
+        to.counter(
+            "portent_events_stored",
+            "Events that became a record",
+            one(stored),
+        )?;
+        to.counter(
+            "portent_events_merged",
+            "Events that were a further sighting of a known one",
+            one(merged),
+        )?;
+        to.counter(
+            "portent_events_rejected",
+            "Events that became no record, by why",
+            rejected,
+        )?;
+        to.counter(
+            "portent_events_out_of_scope",
+            "Events whose object is not in the configured scope",
+            one(out_of_scope),
+        )?;
+        to.gauge(
+            "portent_events_in_flight",
+            "Events received that are none of stored, merged, rejected and out of scope yet",
+            one(in_flight),
+        )?;
+        to.counter(
+            "portent_events_deletions",
+            "Events that were said to be deleted",
+            one(deletions.load(Relaxed)),
+        )?;
+        to.counter(
+            "portent_events_malformed_fields",
+            "Fields of Events that held something else than they may",
+            one(malformed_fields.load(Relaxed)),
+        )?;
+        to.counter(
+            "portent_events_clamped",
+            "Events with a time that was yet to come",
+            one(clamped.load(Relaxed)),
+        )?;
+        to.counter(
+            "portent_subjects_unseen",
+            "Subjects that lost a record before a plugin saw it, because too many did",
+            one(unseen.load(Relaxed)),
+        )
+    }
+
+    fn holdings(&self, to: &mut Series<'_, '_>) -> fmt::Result {
+        let totals = self.store.totals();
+        let Totals {
+            deleted,
+            replaced,
+            evicted,
+            swept,
+            expired,
+            over_count,
+            ..
+        } = totals;
+        to.counter(
+            "portent_records_removed",
+            "Records that were removed, by why",
+            [
+                ([("reason", "deleted")], deleted),
+                ([("reason", "replaced")], replaced),
+                ([("reason", "over-bytes")], evicted),
+                ([("reason", "swept")], swept),
+                ([("reason", "expired")], expired),
+                ([("reason", "over-count")], over_count),
+            ],
+        )?;
+        to.gauge(
+            "portent_records",
+            "Records that are live",
+            one(totals.live()),
+        )?;
+        to.gauge(
+            "portent_buckets",
+            "Objects with a live record",
+            one(count(self.store.n_buckets())),
+        )?;
+        to.gauge(
+            "portent_store_bytes",
+            "What the records cost in memory, about",
+            one(count(self.store.n_bytes())),
+        )?;
+        to.gauge(
+            "portent_outcomes",
+            "Subjects that anything is held of",
+            one(count(self.outcomes.n_subjects())),
+        )?;
+        to.gauge(
+            "portent_subjects_waiting",
+            "Subjects that wait to be classified, counted once for each plugin",
+            one(self.waiting.load(Relaxed)),
+        )
+    }
+
+    fn watches(&self, to: &mut Series<'_, '_>) -> fmt::Result {
+        let name = |it: &Arc<Status>| {
+            let watch = it.watch();
+            let namespace = watch.namespace.as_ref().map_or("", |it| it.as_str());
+            (namespace.to_owned(), watch.kind.as_str().to_owned())
+        };
+        let names: Vec<_> = self.watches.iter().map(name).collect();
+        let watches = || self.watches.iter().zip(&names);
+        let states = watches().flat_map(|(it, (namespace, kind))| {
+            let phase = it.phase().as_str();
+            Phase::LABELS.map(|state| {
+                let labels = [
+                    ("namespace", namespace.as_str()),
+                    ("kind", kind.as_str()),
+                    ("state", state),
+                ];
+                (labels, u64::from(state == phase))
+            })
+        });
+        to.gauge(
+            "portent_watch_state",
+            "What a watch does: 1 for the state that it is in",
+            states,
+        )?;
+        let each = |what: fn(&Status) -> &AtomicU64| {
+            watches().map(move |(it, (namespace, kind))| {
+                let labels = [("namespace", namespace.as_str()), ("kind", kind.as_str())];
+                (labels, what(it).load(Relaxed))
+            })
+        };
+        to.counter(
+            "portent_watch_lists",
+            "LISTs that were begun",
+            each(|it| &it.lists),
+        )?;
+        to.counter(
+            "portent_watch_starts",
+            "Watches that the server began",
+            each(|it| &it.watches),
+        )?;
+        let failures = watches().flat_map(|(it, (namespace, kind))| {
+            it.failures().map(|(class, n)| {
+                let labels = [
+                    ("namespace", namespace.as_str()),
+                    ("kind", kind.as_str()),
+                    ("class", class.as_str()),
+                ];
+                (labels, n)
+            })
+        });
+        to.counter(
+            "portent_watch_failures",
+            "How often a LIST or a watch failed, by how; gone is routine",
+            failures,
+        )
+    }
+
+    fn plugins(&self, to: &mut Series<'_, '_>) -> fmt::Result {
+        to.gauge(
+            "portent_plugins",
+            "Plugins by whether they serve",
+            [
+                ([("state", "active")], count(self.plugins.plugins.len())),
+                ([("state", "failed")], count(self.plugins.failed.len())),
+            ],
+        )?;
+        let infos = self.plugins.plugins.iter().map(|it| {
+            let it = &it.provenance;
+            let labels = [
+                ("classifier", &*it.name),
+                ("version", &*it.version),
+                ("digest", &*it.digest),
+                ("settings_digest", &*it.settings_digest),
+                ("wit", &*it.wit),
+            ];
+            (labels, 1)
+        });
+        to.gauge("portent_plugin_info", "Which plugin serves, exactly", infos)?;
+        let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let calls = calls.clone();
+        let of_each = |what: fn(&Calls) -> u64| {
+            calls
+                .iter()
+                .map(move |(name, it)| ([("classifier", &**name)], what(it)))
+        };
+        to.counter(
+            "portent_plugin_calls",
+            "Calls into a plugin",
+            of_each(|it| it.n_calls),
+        )?;
+        to.counter(
+            "portent_plugin_fuel",
+            "Units of fuel that a plugin used",
+            of_each(|it| it.fuel),
+        )?;
+        let failures = calls.iter().flat_map(|(name, it)| {
+            it.failures.iter().map(|(reason, n)| {
+                let labels = [("classifier", &**name), ("reason", reason.as_str())];
+                (labels, *n)
+            })
+        });
+        to.counter(
+            "portent_plugin_failures",
+            "Subjects that a plugin gave no outcome for, by why",
+            failures,
+        )
+    }
+
+    fn findings(&self, to: &mut Series<'_, '_>) -> fmt::Result {
+        let mut active = BTreeMap::<FindingLabels, u64>::new();
+        self.outcomes.for_each(|_, all| {
+            for held in all {
+                let holds = held.outcome.findings.iter();
+                for it in holds.filter(|it| it.status == Holds::Active) {
+                    *active
+                        .entry(finding_labels(&held.classifier.name, it))
+                        .or_default() += 1;
+                }
+            }
+        });
+        let raised = self.raised.lock().unwrap_or_else(PoisonError::into_inner);
+        let raised = raised.clone();
+        fn labelled(all: &BTreeMap<FindingLabels, u64>) -> Vec<(Labels<'_, 4>, u64)> {
+            let labelled = all.iter().map(|((classifier, category, code, severity), n)| {
+                let labels = [
+                    ("classifier", classifier.as_str()),
+                    ("category", category.as_str()),
+                    ("code", code.as_str()),
+                    ("severity", severity),
+                ];
+                (labels, *n)
+            });
+            labelled.collect()
+        }
+        to.gauge(
+            "portent_findings_active",
+            "Findings that hold",
+            labelled(&active),
+        )?;
+        to.counter(
+            "portent_findings_raised",
+            "Findings that came to hold",
+            labelled(&raised),
+        )
+    }
+
+    fn changes(&self, to: &mut Series<'_, '_>) -> fmt::Result {
+        let Traffic {
+            waiting,
+            written,
+            folded,
+            dropped,
+        } = self.outbox.traffic();
+        to.counter(
+            "portent_changes_written",
+            "Changes that were written",
+            one(written),
+        )?;
+        to.counter(
+            "portent_changes_folded",
+            "Entries of changes that a newer state took the place of before they were written",
+            one(folded),
+        )?;
+        to.counter(
+            "portent_changes_dropped",
+            "Changes that could not be written, since the reader is gone",
+            one(dropped),
+        )?;
+        to.gauge(
+            "portent_changes_waiting",
+            "Changes that wait to be written",
+            one(count(waiting)),
+        )?;
+        to.gauge(
+            "portent_config_restart_needed",
+            "Whether the configuration file says what only a restart takes up",
+            one(u64::from(self.needs_restart.load(Relaxed))),
+        )
+    }
+}
+
+/// What Prometheus' client libraries say of any process, where Linux tells it.
+fn process(to: &mut Series<'_, '_>) -> fmt::Result {
+    /// Of almost every Linux; it cannot be asked without an unsafe call.
+    const TICKS_PER_SECOND: f64 = 100.0;
+
+    let Ok(status) = fs::read_to_string("/proc/self/status") else {
+        return Ok(());
+    };
+    let kib = |key: &str| {
+        let line = status.lines().find_map(|it| it.strip_prefix(key))?;
+        line.split_ascii_whitespace().next()?.parse::<u64>().ok()
+    };
+    if let Some(kib) = kib("VmRSS:") {
+        to.gauge(
+            "process_resident_memory_bytes",
+            "Resident memory",
+            one(kib * 1024),
+        )?;
+    }
+    let ticks = fs::read_to_string("/proc/self/stat").ok().and_then(|it| {
+        // The name of the program may hold anything but ends with the last bracket.
+        let behind = it.rsplit_once(')')?.1.to_owned();
+        let mut fields = behind.split_ascii_whitespace().skip(11);
+        let user: u32 = fields.next()?.parse().ok()?;
+        let system: u32 = fields.next()?.parse().ok()?;
+        Some(f64::from(user) + f64::from(system))
+    });
+    if let Some(ticks) = ticks {
+        let seconds = ConstCounter::new(ticks / TICKS_PER_SECOND);
+        let encoder = to.0.encode_descriptor(
+            "process_cpu_seconds",
+            "User and system CPU time",
+            None,
+            seconds.metric_type(),
+        )?;
+        seconds.encode(encoder)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,108 @@
+//! Whether a field selector selects what it should.
+//!
+//! A selector with a wrong value selects nothing, for ever, and looks like a quiet
+//! cluster. So one Event of the kind is taken from a LIST without the selector: a
+//! LIST with the selector and its name must have it, and one with the kind in
+//! another spelling must not.
+
+use kube::{Client, api::ListParams, core::Request};
+use serde::Deserialize;
+
+use super::{Failure, send_with};
+use crate::{record::decode::WireEvent, scope::Watch};
+
+/// What a check came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Selection {
+    /// It selects what it should, and nothing else.
+    Proven,
+    /// There is no Event of that kind to prove it on.
+    Unproven,
+    /// It does not.
+    Broken(String),
+}
+
+/// How many Events are looked through for one of the kind.
+const LOOK_AT: u32 = 500;
+
+/// How large an answer may be.
+const ANSWER_MAX: usize = 64 << 20;
+
+#[derive(Deserialize)]
+struct List<'a> {
+    #[serde(borrow)]
+    items: Vec<WireEvent<'a>>,
+}
+
+/// Checks the selector of a watch.
+///
+/// # Errors
+///
+/// If the server does not answer, or not to us.
+pub async fn self_check(client: &Client, watch: &Watch) -> Result<Selection, Failure> {
+    let kind = watch.kind.as_str();
+    let all = list(client, watch, None, LOOK_AT).await?;
+    let all: List<'_> = parse(&all)?;
+    let Some(event) = all.items.iter().find(|it| &*it.regarding.kind == kind) else {
+        return Ok(Selection::Unproven);
+    };
+    // The name of an object could hold what a selector takes for its own.
+    let name = event.regarding.name.replace('\\', "\\\\");
+    let name = name.replace(',', "\\,").replace('=', "\\=");
+    let of = |kind: &str| format!("regarding.kind={kind},regarding.name={name}");
+
+    let found = list(client, watch, Some(of(kind)), 1).await?;
+    if parse::<List<'_>>(&found)?.items.is_empty() {
+        // It may have gone in between; it has not if it is there without the kind.
+        let still = format!("regarding.name={name}");
+        let still = list(client, watch, Some(still), 1).await?;
+        if parse::<List<'_>>(&still)?.items.is_empty() {
+            return Ok(Selection::Unproven);
+        }
+        let what = format!("regarding.kind={kind} does not select an Event about a {kind}");
+        return Ok(Selection::Broken(what));
+    }
+    let mut other = kind.to_owned();
+    if let Some(first) = other.get_mut(..1) {
+        first.make_ascii_lowercase();
+    }
+    let found = list(client, watch, Some(of(&other)), 1).await?;
+    if parse::<List<'_>>(&found)?.items.is_empty() {
+        Ok(Selection::Proven)
+    } else {
+        let what = format!("regarding.kind={other} selects Events about a {kind}");
+        Ok(Selection::Broken(what))
+    }
+}
+
+fn parse<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Failure> {
+    serde_json::from_slice(bytes).map_err(|_| Failure::page("it is no list of Events"))
+}
+
+async fn list(
+    client: &Client,
+    watch: &Watch,
+    selector: Option<String>,
+    limit: u32,
+) -> Result<Vec<u8>, Failure> {
+    use http_body_util::BodyExt as _;
+
+    let params = ListParams {
+        field_selector: selector,
+        limit: Some(limit),
+        ..ListParams::default()
+    };
+    let request = Request::new(super::path(watch)).list(&params);
+    let mut body = send_with(client, request).await?;
+    let mut bytes = Vec::new();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|err| Failure::transport(&err))?;
+        if let Ok(data) = frame.into_data() {
+            bytes.extend_from_slice(&data);
+        }
+        if ANSWER_MAX < bytes.len() {
+            return Err(Failure::page("it is too large to check anything on"));
+        }
+    }
+    Ok(bytes)
+}

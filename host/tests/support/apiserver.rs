@@ -1,0 +1,218 @@
+//! An apiserver that does as it is told: what a real one will not do on request.
+//!
+//! A script is asked for each request and says what to answer. Requests and when
+//! they came are kept. It serves on loopback, over plain HTTP, each answer on a
+//! connection of its own, and ends with its handle.
+
+#![allow(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
+
+use std::{
+    io::{BufRead as _, BufReader, Write},
+    net::{SocketAddr, TcpListener, TcpStream},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+/// A request as a script sees it.
+#[derive(Clone, Debug)]
+pub(crate) struct Asked {
+    /// Its number, from 0.
+    pub(crate) n: usize,
+    /// Path and query.
+    pub(crate) uri: String,
+    pub(crate) at: Instant,
+}
+
+impl Asked {
+    pub(crate) fn is_watch(&self) -> bool {
+        self.uri.contains("watch=true")
+    }
+
+    /// The value of a parameter, as it is written.
+    pub(crate) fn param(&self, name: &str) -> Option<&str> {
+        let query = self.uri.split_once('?')?.1;
+        let mut pairs = query.split('&').filter_map(|it| it.split_once('='));
+        pairs.find(|(it, _)| *it == name).map(|(_, value)| value)
+    }
+}
+
+/// What to answer.
+pub(crate) enum Answer {
+    /// A whole answer, with more headers.
+    Whole(u16, Vec<(&'static str, String)>, String),
+    /// The pieces of a body, and what then.
+    Pieces(Vec<Vec<u8>>, Then),
+    /// Nothing at all, with the connection held open.
+    Silence,
+}
+
+/// What comes behind the pieces of a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Then {
+    /// The end of the body.
+    End,
+    /// Nothing: the connection stays open.
+    Silence,
+    /// The connection is cut.
+    Cut,
+}
+
+impl Answer {
+    pub(crate) fn json(body: impl Into<String>) -> Self {
+        Self::Whole(200, Vec::new(), body.into())
+    }
+
+    pub(crate) fn status(code: u16, reason: &str) -> Self {
+        Self::Whole(code, Vec::new(), status(code, reason))
+    }
+
+    pub(crate) fn lines(lines: &[String], then: Then) -> Self {
+        let pieces = lines.iter().map(|it| format!("{it}\n").into_bytes());
+        Self::Pieces(pieces.collect(), then)
+    }
+}
+
+pub(crate) fn status(code: u16, reason: &str) -> String {
+    format!(
+        r#"{{"kind":"Status","apiVersion":"v1","metadata":{{}},"status":"Failure","message":"said: {reason}","reason":"{reason}","code":{code}}}"#
+    )
+}
+
+/// An Event about a pod, as the server writes it.
+pub(crate) fn event(name: &str, version: u64, pod: &str) -> String {
+    event_with(name, version, pod, "a note")
+}
+
+pub(crate) fn event_with(name: &str, version: u64, pod: &str, note: &str) -> String {
+    format!(
+        r#"{{"metadata":{{"name":"{name}","namespace":"ns","uid":"uid-{name}","resourceVersion":"{version}","creationTimestamp":"2026-01-01T00:00:00Z"}},"reason":"Reason","note":"{note}","type":"Warning","regarding":{{"kind":"Pod","namespace":"ns","name":"{pod}","uid":"uid-{pod}"}},"eventTime":null,"deprecatedFirstTimestamp":"2026-01-01T00:00:00Z","deprecatedLastTimestamp":"2026-01-01T00:00:00Z","deprecatedCount":1}}"#
+    )
+}
+
+pub(crate) fn list(version: u64, next: &str, items: &[String]) -> String {
+    let items = items.join(",");
+    format!(
+        r#"{{"kind":"EventList","apiVersion":"events.k8s.io/v1","metadata":{{"resourceVersion":"{version}","continue":"{next}"}},"items":[{items}]}}"#
+    )
+}
+
+pub(crate) fn frame(kind: &str, object: &str) -> String {
+    format!(r#"{{"type":"{kind}","object":{object}}}"#)
+}
+
+/// A server that runs for as long as this lives.
+pub(crate) struct Apiserver {
+    address: SocketAddr,
+    asked: Arc<Mutex<Vec<Asked>>>,
+    ended: Arc<AtomicBool>,
+}
+
+impl Apiserver {
+    pub(crate) fn start(script: impl Fn(&Asked) -> Answer + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let asked = Arc::<Mutex<Vec<Asked>>>::default();
+        let ended = Arc::new(AtomicBool::new(false));
+        let script = Arc::new(script);
+        let (asked_of, ended_of) = (Arc::clone(&asked), Arc::clone(&ended));
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                if ended_of.load(Relaxed) {
+                    break;
+                }
+                let Ok(stream) = stream else { continue };
+                let (asked, ended) = (Arc::clone(&asked_of), Arc::clone(&ended_of));
+                let script = Arc::clone(&script);
+                // A client that goes away in the middle is no failure of a test.
+                thread::spawn(move || drop(serve(&stream, &*script, &asked, &ended)));
+            }
+        });
+        Self {
+            address,
+            asked,
+            ended,
+        }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    pub(crate) fn asked(&self) -> Vec<Asked> {
+        self.asked.lock().unwrap().clone()
+    }
+}
+
+impl Drop for Apiserver {
+    fn drop(&mut self) {
+        self.ended.store(true, Relaxed);
+        // Wakes the thread that accepts.
+        drop(TcpStream::connect(self.address));
+    }
+}
+
+fn serve(
+    stream: &TcpStream,
+    script: &dyn Fn(&Asked) -> Answer,
+    asked: &Mutex<Vec<Asked>>,
+    ended: &AtomicBool,
+) -> std::io::Result<()> {
+    let mut reader = BufReader::new(stream);
+    let mut to = stream;
+    let mut first = String::new();
+    reader.read_line(&mut first)?;
+    let Some(uri) = first.split(' ').nth(1).map(str::to_owned) else {
+        return Ok(());
+    };
+    let mut line = String::new();
+    while reader.read_line(&mut line)? > 2 {
+        line.clear();
+    }
+    let it = {
+        let mut asked = asked.lock().unwrap();
+        let it = Asked {
+            n: asked.len(),
+            uri,
+            at: Instant::now(),
+        };
+        asked.push(it.clone());
+        it
+    };
+    let hold = || {
+        while !ended.load(Relaxed) {
+            thread::sleep(Duration::from_millis(20));
+        }
+    };
+    match script(&it) {
+        Answer::Silence => hold(),
+        Answer::Whole(code, headers, body) => {
+            write!(to, "HTTP/1.1 {code} Said\r\nConnection: close\r\n")?;
+            for (name, value) in headers {
+                write!(to, "{name}: {value}\r\n")?;
+            }
+            write!(to, "Content-Length: {}\r\n\r\n{body}", body.len())?;
+        }
+        Answer::Pieces(pieces, then) => {
+            write!(
+                to,
+                "HTTP/1.1 200 OK\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
+            )?;
+            for it in pieces {
+                write!(to, "{:x}\r\n", it.len())?;
+                to.write_all(&it)?;
+                to.write_all(b"\r\n")?;
+                to.flush()?;
+            }
+            match then {
+                Then::End => to.write_all(b"0\r\n\r\n")?,
+                Then::Silence => hold(),
+                Then::Cut => {}
+            }
+        }
+    }
+    Ok(())
+}

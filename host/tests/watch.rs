@@ -1,0 +1,458 @@
+//! What a server and a network may do to a watch, and what it does then. The
+//! server is scripted: a real one does none of this when asked.
+
+#![allow(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
+
+mod support {
+    pub(crate) mod apiserver;
+}
+
+use std::{
+    cell::RefCell,
+    rc::Rc,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use portent::{
+    scope,
+    watch::{Budget, Class, Informer, Observed, Phase, Settings, Shared, Status, client, is_ready},
+};
+use support::apiserver::{Answer, Apiserver, Asked, Then, event, event_with, frame, list, status};
+
+/// What an informer told, with the number of its LIST: `+name` for an Event that
+/// exists, `-name` for one that is deleted, `synced`.
+type Told = Vec<(u32, String)>;
+
+/// As patient as a test is.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn settings() -> Settings {
+    Settings {
+        timeout: Duration::from_secs(60),
+        list_deadline: Duration::from_secs(10),
+        start_deadline: Duration::from_secs(10),
+        // Waits are what a test has least use for.
+        backoff_max: Duration::from_millis(60),
+        page_size: 500,
+    }
+}
+
+fn pods() -> scope::Watch {
+    scope::Watch {
+        namespace: Some("ns".parse().unwrap()),
+        kind: "Pod".parse().unwrap(),
+    }
+}
+
+/// Runs an informer against a server until what was told and asked is enough.
+#[track_caller]
+fn watch_until(
+    server: &Apiserver,
+    settings: &Settings,
+    shared: &Shared,
+    enough: impl Fn(&Told, &[Asked]) -> bool,
+) -> (Told, Arc<Status>) {
+    let config = kube::Config::new(server.url().parse().unwrap());
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let told = Rc::<RefCell<Told>>::default();
+    let status = runtime.block_on(async {
+        let informer = Informer::new(
+            client(config).unwrap(),
+            pods(),
+            settings.clone(),
+            shared.clone(),
+        );
+        let status = informer.status();
+        let running = informer.run(|listing, seen| {
+            let it = match seen {
+                Observed::Put(it) => format!("+{}", &*it.metadata.name),
+                Observed::Deleted(it) => format!("-{}", &*it.metadata.name),
+                Observed::Synced => "synced".to_owned(),
+            };
+            told.borrow_mut().push((listing, it));
+        });
+        let waiting = async {
+            while !enough(&told.borrow(), &server.asked()) {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::select! {
+            _ = running => unreachable!("it never ends"),
+            done = tokio::time::timeout(PATIENCE, waiting) => {
+                assert!(done.is_ok(), "told {:?}, asked {:#?}", told.borrow(), server.asked());
+            }
+        }
+        status
+    });
+    (told.take(), status)
+}
+
+#[track_caller]
+fn watch(
+    script: impl Fn(&Asked) -> Answer + Send + Sync + 'static,
+    enough: impl Fn(&Told, &[Asked]) -> bool,
+) -> (Told, Vec<Asked>, Arc<Status>) {
+    let server = Apiserver::start(script);
+    let (told, status) = watch_until(&server, &settings(), &Shared::default(), enough);
+    (told, server.asked(), status)
+}
+
+/// `L` for a LIST, `C` for a further page of one, and the version of each watch.
+fn steps(asked: &[Asked]) -> String {
+    let step = |it: &Asked| {
+        if it.is_watch() {
+            format!("W{}", it.param("resourceVersion").unwrap_or("?"))
+        } else if it.param("continue").is_some() {
+            "C".to_owned()
+        } else {
+            "L".to_owned()
+        }
+    };
+    asked.iter().map(step).collect::<Vec<_>>().join(" ")
+}
+
+fn failures(status: &Status, of: Class) -> u64 {
+    status.failures().find(|(it, _)| *it == of).unwrap().1
+}
+
+fn names(told: &Told) -> String {
+    let names: Vec<_> = told.iter().map(|(_, it)| it.as_str()).collect();
+    names.join(" ")
+}
+
+/// A LIST of one Event at version 10, and watches as they are scripted, by number.
+fn listing_and(
+    watch: impl Fn(usize, &Asked) -> Answer + Send + Sync + 'static,
+) -> impl Fn(&Asked) -> Answer + Send + Sync + 'static {
+    let n_watches = Mutex::new(0);
+    move |it| {
+        if !it.is_watch() {
+            return Answer::json(list(10, "", &[event("a", 9, "p")]));
+        }
+        let n = {
+            let mut n = n_watches.lock().unwrap();
+            *n += 1;
+            *n - 1
+        };
+        watch(n, it)
+    }
+}
+
+fn quiet() -> Answer {
+    Answer::Pieces(Vec::new(), Then::Silence)
+}
+
+#[test]
+fn it_lists_and_then_follows_from_where_the_list_was() {
+    let frames = [
+        frame("ADDED", &event("b", 11, "p")),
+        frame("MODIFIED", &event("a", 12, "p")),
+        frame("DELETED", &event("b", 13, "p")),
+    ];
+    let script = listing_and(move |_, _| Answer::lines(&frames, Then::Silence));
+    let (told, asked, status) = watch(script, |told, _| told.len() == 5);
+
+    assert_eq!(names(&told), "+a synced +b +a -b");
+    assert!(told.iter().all(|(listing, _)| *listing == 1));
+    assert_eq!(steps(&asked), "L W10");
+    for it in &asked {
+        assert!(
+            it.uri
+                .starts_with("/apis/events.k8s.io/v1/namespaces/ns/events?")
+        );
+        assert_eq!(it.param("fieldSelector"), Some("regarding.kind%3DPod"));
+    }
+    assert_eq!(status.phase(), Phase::Watching);
+    assert!(is_ready([&*status]));
+}
+
+#[test]
+fn pages_are_one_listing_and_an_expired_one_begins_anew() {
+    let n_expired = Mutex::new(0);
+    let (told, asked, status) = watch(
+        move |it| match (it.is_watch(), it.param("continue")) {
+            (true, _) => quiet(),
+            (false, None) => Answer::json(list(0, "next", &[event("a", 1, "p")])),
+            (false, Some(_)) => {
+                let mut n = n_expired.lock().unwrap();
+                *n += 1;
+                if *n == 1 {
+                    Answer::status(410, "Expired")
+                } else {
+                    Answer::json(list(20, "", &[event("b", 2, "p")]))
+                }
+            }
+        },
+        |_, asked| asked.last().is_some_and(Asked::is_watch),
+    );
+    assert_eq!(steps(&asked), "L C L C W20");
+    let listings: Vec<_> = told.iter().map(|(listing, _)| *listing).collect();
+    assert_eq!(
+        (names(&told).as_str(), &*listings),
+        ("+a +a +b synced", &[1, 2, 2, 2][..])
+    );
+    assert_eq!(failures(&status, Class::Gone), 1);
+}
+
+#[test]
+fn a_compacted_version_is_routine_however_it_is_said() {
+    for said in ["frame", "status"] {
+        let (told, asked, status) = watch(
+            listing_and(move |n, _| match (n, said) {
+                (0, "frame") => {
+                    Answer::lines(&[frame("ERROR", &status(410, "Expired"))], Then::End)
+                }
+                (0, _) => Answer::status(410, "Expired"),
+                _ => quiet(),
+            }),
+            |_, asked| asked.len() == 4,
+        );
+        assert_eq!(steps(&asked), "L W10 L W10", "410 as a {said}");
+        assert_eq!(told.last().unwrap(), &(2, "synced".to_owned()));
+        assert_eq!(failures(&status, Class::Gone), 1);
+        // It never shows: neither as a phase nor in readiness.
+        assert!(!matches!(status.phase(), Phase::Failing(_)) && is_ready([&*status]));
+    }
+}
+
+#[test]
+fn watches_that_end_at_once_and_bring_nothing_are_no_loop() {
+    let script = listing_and(|_, _| Answer::Pieces(Vec::new(), Then::End));
+    let (_, asked, status) = watch(script, |_, asked| 8 <= asked.len());
+    // Each is a failure: there is a wait behind it, and a LIST.
+    assert!(steps(&asked).starts_with("L W10 L W10 L W10 L W10"));
+    assert!(3 <= failures(&status, Class::ShortWatch));
+    let watches = asked.iter().filter(|it| it.is_watch());
+    for (watch, next) in watches.zip(asked.iter().skip(2).step_by(2)) {
+        assert!(Duration::from_millis(45) <= next.at - watch.at);
+    }
+}
+
+#[test]
+fn a_watch_that_ends_early_goes_on_from_its_last_frame() {
+    let script = listing_and(|n, _| {
+        let frames = [frame("ADDED", &event("b", 31, "p"))];
+        let then = if n == 0 { Then::End } else { Then::Silence };
+        Answer::lines(&frames, then)
+    });
+    let (told, asked, status) = watch(script, |told, _| told.len() == 4);
+    assert_eq!(steps(&asked), "L W10 W31");
+    assert_eq!(names(&told), "+a synced +b +b");
+    assert_eq!(failures(&status, Class::ShortWatch), 1);
+}
+
+#[test]
+fn a_connection_that_is_cut_costs_what_was_on_it() {
+    let script = listing_and(|n, _| {
+        if n > 0 {
+            return quiet();
+        }
+        let whole = format!("{}\n", frame("ADDED", &event("b", 31, "p")));
+        let half = frame("ADDED", &event("c", 32, "p"));
+        let half = half.as_bytes()[..60].to_vec();
+        Answer::Pieces(vec![whole.into_bytes(), half], Then::Cut)
+    });
+    let (told, asked, status) = watch(script, |_, asked| asked.len() == 3);
+    assert_eq!(names(&told), "+a synced +b");
+    assert_eq!(steps(&asked), "L W10 W31");
+    assert_eq!(failures(&status, Class::Transport), 1);
+}
+
+#[test]
+fn a_page_that_is_cut_is_read_again() {
+    let (told, asked, status) = watch(
+        |it| match (it.is_watch(), it.n) {
+            (true, _) => quiet(),
+            (false, n) => {
+                let page = list(10, "", &[event("a", 1, "p"), event("b", 2, "p")]);
+                let end = if n == 0 { page.len() - 20 } else { page.len() };
+                Answer::Pieces(vec![page.as_bytes()[..end].to_vec()], Then::End)
+            }
+        },
+        |_, asked| asked.len() == 3,
+    );
+    assert_eq!(steps(&asked), "L L W10");
+    assert_eq!(names(&told), "+a +a +b synced");
+    assert_eq!(failures(&status, Class::Page), 1);
+}
+
+#[test]
+fn a_list_that_is_never_answered_is_asked_again_in_smaller_pages() {
+    let settings = Settings {
+        list_deadline: Duration::from_millis(200),
+        ..settings()
+    };
+    let server = Apiserver::start(|it| match (it.is_watch(), it.n) {
+        (true, _) => quiet(),
+        (false, 0) => Answer::Silence,
+        (false, 1) => Answer::Pieces(vec![b"{\"items\":[".to_vec()], Then::Silence),
+        (false, _) => Answer::json(list(10, "", &[])),
+    });
+    let (_, status) = watch_until(&server, &settings, &Shared::default(), |_, asked| {
+        asked.last().is_some_and(Asked::is_watch)
+    });
+    let asked = server.asked();
+    assert_eq!(steps(&asked), "L L L W10");
+    let limits: Vec<_> = asked.iter().filter_map(|it| it.param("limit")).collect();
+    assert_eq!(limits, ["500", "250", "125"]);
+    assert_eq!(failures(&status, Class::Deadline), 2);
+}
+
+#[test]
+fn a_watch_that_does_not_begin_or_does_not_end_is_begun_again() {
+    let settings = Settings {
+        timeout: Duration::from_secs(1),
+        start_deadline: Duration::from_millis(200),
+        ..settings()
+    };
+    let server = Apiserver::start(listing_and(|n, _| match n {
+        0 => Answer::Silence,
+        _ => quiet(),
+    }));
+    // The server was asked for a second at most, and gets five more.
+    let (_, status) = watch_until(&server, &settings, &Shared::default(), |_, asked| {
+        asked.len() == 4
+    });
+    assert_eq!(steps(&server.asked()), "L W10 W10 W10");
+    assert_eq!(failures(&status, Class::Deadline), 2);
+}
+
+#[test]
+fn what_cannot_be_read_costs_itself() {
+    let good = |name| event(name, 11, "p");
+    let script = move |it: &Asked| {
+        if it.is_watch() {
+            let frames = [
+                frame("ADDED", &good("c")),
+                "{\"type\":\"ADDED\",\"object\":[1]}".to_owned(),
+                "no JSON at all".to_owned(),
+                frame("DANCED", &good("x")),
+                frame("BOOKMARK", r#"{"metadata":{"resourceVersion":"77"}}"#),
+                frame(
+                    "ADDED",
+                    &good("d").replace("\"reason\":\"Reason\"", "\"reason\":[7]"),
+                ),
+            ];
+            return Answer::lines(&frames, Then::Silence);
+        }
+        let bad = ["7", "\"text\"", "[{}]"].map(str::to_owned);
+        let items = [vec![good("a")], bad.to_vec(), vec![good("b")]].concat();
+        Answer::json(list(10, "", &items))
+    };
+    let (told, asked, status) = watch(script, |told, _| told.len() == 5);
+    assert_eq!(names(&told), "+a +b synced +c +d");
+    assert_eq!(steps(&asked), "L W10");
+    let undecodable = status
+        .undecodable
+        .load(std::sync::atomic::Ordering::Relaxed);
+    assert_eq!(undecodable, 6);
+}
+
+#[test]
+fn an_event_over_the_cap_costs_itself_and_one_below_it_is_read() {
+    const CAP: usize = 300_000;
+    let shared = Shared::new(1, Budget::new(2 * CAP, CAP));
+    // Both on a LIST and in a watch, in the middle of others.
+    let large = |name: &str, n_over: isize| {
+        let empty = event_with(name, 11, "p", "");
+        let n = CAP.checked_add_signed(n_over).unwrap() - empty.len();
+        event_with(name, 11, "p", &"x".repeat(n))
+    };
+    let server = Apiserver::start(move |it| {
+        if it.is_watch() {
+            let n_frame = frame("ADDED", "").len();
+            let n_frame = isize::try_from(n_frame).unwrap();
+            let frames = [
+                frame("ADDED", &large("over", 1 - n_frame)),
+                frame("ADDED", &large("max", -n_frame)),
+                frame("ADDED", &event("small", 12, "p")),
+            ];
+            return Answer::lines(&frames, Then::Silence);
+        }
+        let items = [large("over", 1), large("max", 0), event("small", 9, "p")];
+        Answer::json(list(10, "", &items))
+    });
+    let (told, status) = watch_until(&server, &settings(), &shared, |told, _| told.len() == 5);
+    assert_eq!(names(&told), "+max +small synced +max +small");
+    let too_long = status.too_long.load(std::sync::atomic::Ordering::Relaxed);
+    assert_eq!(too_long, 2);
+}
+
+#[test]
+fn a_refusal_is_an_answer_and_is_asked_again() {
+    for (code, class, is_refusal) in [
+        (401, Class::Unauthorized, true),
+        (403, Class::Forbidden, true),
+        (404, Class::NotFound, true),
+        (400, Class::BadRequest, false),
+        (429, Class::Throttled, false),
+        (500, Class::Server, false),
+        (503, Class::Server, false),
+    ] {
+        let (told, asked, status) = watch(
+            move |_| Answer::status(code, "Why"),
+            |_, asked| asked.len() == 3,
+        );
+        assert_eq!((steps(&asked).as_str(), told.len()), ("L L L", 0), "{code}");
+        assert!(2 <= failures(&status, class), "{code}");
+        assert_eq!(status.is_answered(), is_refusal, "{code}");
+        let Phase::Failing(failure) = status.phase() else {
+            panic!("{code}: {:?}", status.phase())
+        };
+        assert_eq!(failure.message, format!("HTTP {code}: said: Why"));
+        // Nobody is ready when all that it has is refusals.
+        assert!(!is_ready([&*status]));
+    }
+}
+
+#[test]
+fn a_server_that_asks_for_a_day_is_given_our_own_bound() {
+    let (_, asked, status) = watch(
+        |it| match (it.is_watch(), it.n) {
+            (true, _) => quiet(),
+            (false, 0) => {
+                let headers = vec![("Retry-After", "86400".to_owned())];
+                Answer::Whole(429, headers, self::status(429, "TooManyRequests"))
+            }
+            (false, _) => Answer::json(list(10, "", &[])),
+        },
+        |_, asked| asked.len() == 3,
+    );
+    assert_eq!(steps(&asked), "L L W10");
+    assert_eq!(failures(&status, Class::Throttled), 1);
+    assert!(settings().backoff_max <= asked[1].at - asked[0].at);
+}
+
+#[test]
+fn a_server_that_is_not_there_is_tried_again() {
+    let server = Apiserver::start(|_| Answer::Pieces(Vec::new(), Then::Cut));
+    let (_, status) = watch_until(&server, &settings(), &Shared::default(), |_, asked| {
+        3 <= asked.len()
+    });
+    assert!(2 <= failures(&status, Class::Page) + failures(&status, Class::Transport));
+    assert!(!status.is_answered());
+}
+
+#[test]
+fn the_connection_is_asked_whether_it_is_still_there() {
+    let server = Apiserver::start(listing_and(|_, _| quiet()));
+    let port = server.url().rsplit(':').next().unwrap().to_owned();
+    let port = u16::from_str_radix(&port, 10).unwrap();
+    let is_kept_alive = move || {
+        // The kernel's own word: timer 2 of an established connection is keepalive.
+        let table = std::fs::read_to_string("/proc/self/net/tcp").unwrap();
+        table.lines().skip(1).any(|line| {
+            let fields: Vec<_> = line.split_ascii_whitespace().collect();
+            fields[2].ends_with(&format!(":{port:04X}"))
+                && fields[3] == "01"
+                && fields[5].starts_with("02:")
+        })
+    };
+    watch_until(&server, &settings(), &Shared::default(), |_, asked| {
+        asked.last().is_some_and(Asked::is_watch) && is_kept_alive()
+    });
+}
