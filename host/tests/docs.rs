@@ -18,7 +18,7 @@ use std::{
 use portent::reason::Reason;
 use serde_json::Value;
 
-const PAGES: [&str; 8] = [
+const PAGES: [&str; 9] = [
     "README.md",
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
@@ -26,6 +26,7 @@ const PAGES: [&str; 8] = [
     "deploy/README.md",
     "docs/replay.md",
     "docs/writing-a-plugin.md",
+    "testbed/README.md",
     "wit/README.md",
 ];
 

@@ -1,4 +1,5 @@
-//! What a checkout of portent needs beyond `cargo build`: guests, the demo, the whole of the tests.
+//! What a checkout of portent needs beyond `cargo build`: guests, a control plane, the demo, the whole of
+//! the tests.
 //!
 //! A command is a file. Nothing here is part of the program, and nothing of the program is linked here:
 //! whatever it can do itself is run as a child process.
@@ -18,6 +19,7 @@ mod demo;
 mod plugins;
 mod process;
 mod test;
+mod testbed;
 mod toolchain;
 
 #[derive(Parser)]
@@ -39,6 +41,8 @@ enum Command {
     Demo,
     /// Run everything that a change has to pass
     Test,
+    /// Build the control plane that tests run against: etcd, kube-apiserver, kube-scheduler, kubectl
+    Testbed,
 }
 
 fn main() -> Result<ExitCode> {
@@ -51,5 +55,6 @@ fn main() -> Result<ExitCode> {
         .map(|()| ExitCode::SUCCESS),
         Command::Demo => demo::run(),
         Command::Test => test::run().map(|()| ExitCode::SUCCESS),
+        Command::Testbed => testbed::run().map(|()| ExitCode::SUCCESS),
     }
 }

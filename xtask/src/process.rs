@@ -18,11 +18,15 @@ pub(crate) fn plugins_dir() -> PathBuf {
     root().join("target/plugins")
 }
 
+/// Where cargo puts what it builds: what is not absolute is below the root, since cargo runs there.
+pub(crate) fn target_dir() -> PathBuf {
+    let name = env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
+    root().join(name)
+}
+
 /// The binary of the host, once cargo has built it.
 pub(crate) fn portent() -> PathBuf {
-    let target =
-        env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
-    target
+    target_dir()
         .join("debug/portent")
         .with_extension(env::consts::EXE_EXTENSION)
 }
