@@ -56,7 +56,7 @@ mod status;
 pub use connect::{Address, Unreachable, client, connect};
 pub use failure::{Class, Failure};
 pub use inflow::Budget;
-pub use self_check::{Selection, self_check};
+pub use self_check::{Inspection, Selection, inspect, self_check};
 pub use status::{Phase, Status, is_ready};
 
 use backoff::Backoff;

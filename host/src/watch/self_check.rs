@@ -22,6 +22,15 @@ pub enum Selection {
     Broken(String),
 }
 
+/// What was seen of the Events of a watch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inspection {
+    /// Whether its selector selects.
+    pub selection: Selection,
+    /// When that of them was last seen that was not seen for longest, as they claim.
+    pub oldest_seen: Option<UnixMs>,
+}
+
 /// How many Events are looked through for one of the kind.
 const LOOK_AT: u32 = 500;
 
@@ -40,9 +49,34 @@ struct List<'a> {
 ///
 /// If the server does not answer, or not to us.
 pub async fn self_check(client: &Client, watch: &Watch) -> Result<Selection, Failure> {
-    let kind = watch.kind.as_str();
+    Ok(inspect(client, watch).await?.selection)
+}
+
+/// Checks the selector of a watch, and looks at how old its Events are.
+///
+/// # Errors
+///
+/// If the server does not answer, or not to us.
+pub async fn inspect(client: &Client, watch: &Watch) -> Result<Inspection, Failure> {
     let all = list(client, watch, None, LOOK_AT).await?;
     let all: List<'_> = parse(&all)?;
+    let last_seen = |it: &WireEvent<'_>| {
+        let times = [
+            it.metadata.creation_timestamp,
+            it.series.last_observed_time,
+            it.last_timestamp,
+            it.event_time,
+        ];
+        times.into_iter().max().unwrap_or(0)
+    };
+    Ok(Inspection {
+        selection: select(client, watch, &all).await?,
+        oldest_seen: all.items.iter().map(last_seen).filter(|it| *it != 0).min(),
+    })
+}
+
+async fn select(client: &Client, watch: &Watch, all: &List<'_>) -> Result<Selection, Failure> {
+    let kind = watch.kind.as_str();
     let Some(event) = all.items.iter().find(|it| &*it.regarding.kind == kind) else {
         return Ok(Selection::Unproven);
     };
