@@ -1,5 +1,7 @@
 //! A scope against its rules, and globs against a matcher that is plainly right.
 
+use std::{fmt, str::FromStr};
+
 use proptest::prelude::*;
 
 use super::*;
@@ -290,7 +292,16 @@ proptest! {
     }
 
     #[test]
-    fn no_text_makes_a_name_panic(text in any::<String>()) {
-        drop((text.parse::<Kind>(), text.parse::<Namespace>(), text.parse::<Glob>()));
+    fn a_name_is_printed_as_it_is_written_or_refused(
+        text in prop_oneof![any::<String>(), "[-A-Za-z0-9*?]{0,70}"],
+    ) {
+        let printed = [
+            text.parse::<Kind>().map(|it| it.to_string()),
+            text.parse::<Namespace>().map(|it| it.to_string()),
+            text.parse::<Glob>().map(|it| it.to_string()),
+        ];
+        for it in printed.into_iter().flatten() {
+            prop_assert_eq!(&it, &text);
+        }
     }
 }
