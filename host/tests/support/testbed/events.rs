@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 
 use super::{Testbed, post};
 
-/// Requests in flight, each on a connection of its own.
+/// Requests in flight, each on a connection of its own. Measured on two processors that had more to do, for
+/// 20,000 Events: one at a time took 73 s, 16 took 49 s, 64 took 52 s.
 const N_WRITERS: usize = 16;
 
 /// An Event of core/v1 as kubelet writes it. `number` tells those about one object apart.
