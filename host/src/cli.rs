@@ -14,6 +14,7 @@ use tracing_subscriber::EnvFilter;
 
 use crate::sandbox::Limits;
 
+mod config;
 mod interrupt;
 mod plugin;
 mod replay;
@@ -41,6 +42,9 @@ enum Command {
     /// Work with plugins: check one, make one out of a core module.
     #[command(subcommand)]
     Plugin(plugin::Plugin),
+    /// Print what a configuration file may say.
+    #[command(subcommand)]
+    Config(config::Config),
 }
 
 /// How results are printed.
@@ -91,6 +95,7 @@ pub fn run() -> ExitCode {
     let done = match cli.command {
         Command::Replay(it) => it.run(),
         Command::Plugin(it) => it.run(),
+        Command::Config(it) => it.run(),
     };
     done.unwrap_or_else(|err| {
         // Whoever reads our output may stop reading it: `portent ... | head`.

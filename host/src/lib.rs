@@ -29,6 +29,7 @@ pub mod store;
 pub mod subject;
 
 pub mod componentize;
+pub mod config;
 pub mod reason;
 mod scan;
 pub mod scope;

@@ -15,7 +15,10 @@ use std::{
     process::{Command, Output},
 };
 
-use portent::reason::Reason;
+use portent::{
+    config::{Config, Key},
+    reason::Reason,
+};
 use serde_json::Value;
 
 const PAGES: [&str; 9] = [
@@ -24,6 +27,7 @@ const PAGES: [&str; 9] = [
     "CONTRIBUTING.md",
     "CHANGELOG.md",
     "deploy/README.md",
+    "docs/configuration.md",
     "docs/replay.md",
     "docs/writing-a-plugin.md",
     "testbed/README.md",
@@ -410,6 +414,66 @@ fn every_reason_code_is_listed_with_its_meaning_and_no_other() {
         assert_eq!(listed.next(), Some(&*want), "in docs/replay.md");
     }
     assert_eq!(listed.next(), None, "in docs/replay.md, and no such code");
+}
+
+/// The row of a key in the table of the page.
+fn row(key: &Key) -> String {
+    let range = key.range.as_ref();
+    let range = range.map_or(String::new(), |(low, high)| format!("{low} to {high}"));
+    let default = match key.default.as_deref() {
+        None => "it has to be set".to_owned(),
+        // A sentence, for what is no value.
+        Some(it) if it.contains(' ') => it.to_owned(),
+        Some(it) => format!("`{it}`"),
+    };
+    format!(
+        "| `{}` | {} | {} | {default} | {range} | {} |",
+        key.path,
+        key.meaning,
+        key.form,
+        key.taken_up.as_str()
+    )
+}
+
+#[test]
+fn every_key_of_the_configuration_is_listed_as_it_is_and_no_other() {
+    let page = page("docs/configuration.md");
+    let head =
+        "| key | what it decides | value | default | range | change |\n|---|---|---|---|---|---|\n";
+    let (_, table) = page.split_once(head).unwrap();
+    let listed: Vec<_> = table.lines().take_while(|it| it.starts_with('|')).collect();
+    let wanted: Vec<_> = Config::keys().iter().map(row).collect();
+    assert_eq!(
+        listed,
+        wanted,
+        "docs/configuration.md should list:\n{}",
+        wanted.join("\n")
+    );
+}
+
+#[test]
+fn the_configurations_of_the_page_are_good_or_have_the_problems_that_are_shown() {
+    let blocks = blocks(&page("docs/configuration.md"));
+    let (mut n_good, mut n_bad) = (0, 0);
+    for (idx, block) in blocks.iter().enumerate() {
+        if block.kind != "yaml" {
+            continue;
+        }
+        let place = format!("docs/configuration.md, line {}", block.line);
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("portent.yaml");
+        fs::write(&file, &block.text).unwrap();
+        match (Config::read(&file), blocks.get(idx + 1)) {
+            (Ok(_), _) => n_good += 1,
+            (Err(err), Some(shown)) if shown.kind == "text" => {
+                let folder = format!("{}/", folder.path().display());
+                check_printed(&place, &shown.text, &err.to_string().replace(&folder, ""));
+                n_bad += 1;
+            }
+            (Err(err), _) => panic!("{place}: {err}"),
+        }
+    }
+    assert_eq!((n_good, n_bad), (2, 1));
 }
 
 #[test]

@@ -9,7 +9,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use portent::output::{ChangeRecord, Element};
+use portent::{
+    config::Config,
+    output::{ChangeRecord, Element},
+};
 use schemars::{Schema, schema_for};
 use serde_json::Value;
 
@@ -38,6 +41,7 @@ fn check_published(name: &str, schema: &Schema) {
 fn the_published_schemas_are_those_of_the_types() {
     check_published("replay.schema.json", &schema_for!(Element<'static>));
     check_published("changes.schema.json", &schema_for!(ChangeRecord<'static>));
+    check_published("config.schema.json", &schema_for!(Config));
 }
 
 /// Every value that a replay of this file prints is as the schema says.
@@ -119,5 +123,82 @@ fn the_schema_refuses_what_it_should() {
         serde_json::json!({"object": {"name": 1}}),
     ] {
         assert!(!validator.is_valid(&wrong), "{wrong}");
+    }
+}
+
+/// A configuration, as a file says it, that the schema and the program both take, or both refuse.
+#[track_caller]
+fn check_config(validator: &jsonschema::Validator, yaml: &str, is_good: bool) {
+    let value: Value = serde_saphyr::from_str(yaml).unwrap();
+    assert_eq!(validator.is_valid(&value), is_good, "the schema: {yaml}");
+    let parsed = Config::parse(yaml.as_bytes());
+    assert_eq!(parsed.is_ok(), is_good, "{parsed:?}: {yaml}");
+}
+
+#[test]
+fn the_schema_of_the_configuration_takes_and_refuses_what_the_program_does() {
+    let text = fs::read_to_string(root().join("docs/schema/config.schema.json")).unwrap();
+    let validator = jsonschema::validator_for(&serde_json::from_str(&text).unwrap()).unwrap();
+    let check = |yaml: &str, is_good| check_config(&validator, yaml, is_good);
+    check(&Config::example().to_yaml(), true);
+    for (scope, is_good) in [
+        ("{namespaces: [team-a]}", true),
+        ("{cluster: {}}", true),
+        ("{cluster: {include: [team-*], exclude: ['?']}}", true),
+        ("{namespaces: ['1'], kinds: [Pod, RayJob]}", true),
+        ("{cluster: {}, clusterScopedKinds: []}", true),
+        ("{}", false),
+        ("{namespaces: [a], cluster: {}}", false),
+        ("{namespaces: []}", false),
+        ("{namespaces: [a, a]}", false),
+        ("{namespaces: [Team]}", false),
+        ("{namespaces: [1]}", false),
+        ("{namespaces: team-a}", false),
+        ("{cluster: }", false),
+        ("{cluster: {includes: []}}", false),
+        ("{cluster: {include: [Team]}}", false),
+        ("{cluster: {}, kinds: [pod]}", false),
+        ("{cluster: {}, kinds: []}", false),
+    ] {
+        check(
+            &format!("scope: {scope}\nplugins: {{directory: /p}}"),
+            is_good,
+        );
+    }
+    check("scope: {cluster: {}}", false);
+    check("plugins: {directory: /p}", false);
+    for (more, is_good) in [
+        ("store:", true),
+        ("limits:", true),
+        ("store: {bytes: 256Mi, recordsPerObject: 1}", true),
+        ("store: {bytes: 1048576, timeToLive: 1h30m}", true),
+        ("watch: {backoffMax: 2s, pageSize: 10000}", true),
+        ("workers: 16", true),
+        ("limits: {tables: 7}", true),
+        ("admin: {listen: '[::]:80'}", true),
+        ("log: {level: debug, format: json}", true),
+        ("changes: {stdout: false}", true),
+        ("store: {bytes: 256MB}", false),
+        ("store: {bytes: 1048575}", false),
+        ("store: {bytes: 1.5}", false),
+        ("store: {bytes: }", false),
+        ("store: {recordsPerObject: 0}", false),
+        ("store: {recordsPerObject: '1'}", false),
+        ("store: {timeToLive: 65}", false),
+        ("store: {timeToLive: 1m1h}", false),
+        ("store: {timeToLive: m}", false),
+        ("store: {nodeBytes: 1Ki}", false),
+        ("store: []", false),
+        ("workers: 17", false),
+        ("workers: 0", false),
+        ("limits: {fuel: 7}", false),
+        ("limits: {tables: -1}", false),
+        ("admin: {listen: '8081'}", false),
+        ("log: {level: WARN}", false),
+        ("changes: {stdout: 'true'}", false),
+        ("unknown: 1", false),
+    ] {
+        let yaml = format!("scope: {{cluster: {{}}}}\nplugins: {{directory: /p}}\n{more}");
+        check(&yaml, is_good);
     }
 }

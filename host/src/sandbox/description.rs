@@ -256,7 +256,8 @@ impl TryFrom<described::Description> for Description {
     }
 }
 
-fn is_name(name: &str) -> bool {
+/// Whether a plugin may call itself so.
+pub(crate) fn is_name(name: &str) -> bool {
     name.len() <= NAME_MAX_BYTES
         && name.starts_with(|it: char| it.is_ascii_lowercase())
         && name

@@ -35,6 +35,12 @@ macro_rules! limits {
                 },)+]
             }
 
+            /// The value of every limit, as [`set`](Self::set) takes it.
+            #[must_use]
+            pub fn values(&self) -> Vec<(&'static str, String)> {
+                vec![$(($name, self.$field.to_string())),+]
+            }
+
             /// Sets a limit by its name.
             ///
             /// # Errors
@@ -248,6 +254,19 @@ mod tests {
             assert!(low == 0 || limits.set(name, &(low - 1).to_string()).is_err());
             assert!(!meaning.is_empty());
         }
+    }
+
+    #[test]
+    fn the_values_of_all_limits_make_the_same_limits() {
+        let mut limits = Limits::default();
+        limits.set("tables", "7").unwrap();
+        limits.set("batch-bytes", "1024").unwrap();
+        let mut again = Limits::default();
+        for (name, value) in limits.values() {
+            again.set(name, &value).unwrap();
+        }
+        assert_eq!(again, limits);
+        assert_eq!(limits.values().len(), Limits::catalogue().len());
     }
 
     #[track_caller]
