@@ -12,7 +12,7 @@ use k8s_openapi::api::authorization::v1::{
 use kube::{
     Api, Client,
     api::PostParams,
-    core::{APIResourceDiscovery, APIVersionDiscovery},
+    core::discovery::v2::{APIResourceDiscovery, APIVersionDiscovery},
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -161,7 +161,11 @@ async fn version(client: &Client) -> Check {
             }
         }
         Ok(Err(err)) => Check::new(Verdict::Failed, what, causes(&err)),
-        Err(_) => Check::new(Verdict::Failed, what, format!("no answer within {PATIENCE:?}")),
+        Err(_) => Check::new(
+            Verdict::Failed,
+            what,
+            format!("no answer within {PATIENCE:?}"),
+        ),
     }
 }
 
@@ -206,23 +210,25 @@ async fn kinds(config: &Config, client: &Client) -> Vec<Check> {
 fn kind_check(config: &Config, kind: &Kind, resources: &[&APIResourceDiscovery]) -> Check {
     let what = format!("kind {kind}");
     let named = |name: &str| {
-        let mut of = resources.iter().filter(move |it| {
-            let kind = it.response_kind.as_ref();
-            kind.is_some_and(|it| it.kind.eq_ignore_ascii_case(name))
-        });
+        let mut of = resources
+            .iter()
+            .filter(move |it| kind_of(it).eq_ignore_ascii_case(name));
         of.next()
     };
     let Some(found) = named(kind.as_str()) else {
         let said = "the server knows no such kind: nothing would ever be seen; mend scope.kinds";
         return Check::new(Verdict::Failed, what, said);
     };
-    let spelt = found.response_kind.as_ref().map_or("", |it| it.kind.as_str());
+    let spelt = kind_of(found);
     if spelt != kind.as_str() {
         let said = format!("the server spells it {spelt}: write that into scope.kinds");
         return Check::new(Verdict::Failed, what, said);
     }
     let is_cluster_scoped = found.scope.as_deref() == Some("Cluster");
-    match (is_cluster_scoped, config.scope.cluster_scoped().contains(kind)) {
+    match (
+        is_cluster_scoped,
+        config.scope.cluster_scoped().contains(kind),
+    ) {
         (true, false) => Check::new(
             Verdict::Failed,
             what,
@@ -236,6 +242,11 @@ fn kind_check(config: &Config, kind: &Kind, resources: &[&APIResourceDiscovery])
         (true, true) => Check::new(Verdict::Ok, what, "without a namespace"),
         (false, false) => Check::new(Verdict::Ok, what, "in namespaces"),
     }
+}
+
+fn kind_of(resource: &APIResourceDiscovery) -> &str {
+    let kind = resource.response_kind.as_ref();
+    kind.and_then(|it| it.kind.as_deref()).unwrap_or_default()
 }
 
 /// Whether we may.
@@ -276,7 +287,11 @@ async fn permission(client: &Client, watch: &Watch, verb: &str) -> Check {
             Check::new(Verdict::Failed, what, said)
         }
         Ok(Err(err)) => Check::new(Verdict::Unproven, what, causes(&err)),
-        Err(_) => Check::new(Verdict::Unproven, what, format!("no answer within {PATIENCE:?}")),
+        Err(_) => Check::new(
+            Verdict::Unproven,
+            what,
+            format!("no answer within {PATIENCE:?}"),
+        ),
     }
 }
 
@@ -301,9 +316,11 @@ async fn events(config: &Config, client: &Client, watch: &Watch, now: UnixMs) ->
             &what,
             "it selects an Event that it should, and not in another spelling",
         ),
-        Selection::Unproven => {
-            Check::new(Verdict::Unproven, &what, "there is no Event yet to prove it on")
-        }
+        Selection::Unproven => Check::new(
+            Verdict::Unproven,
+            &what,
+            "there is no Event yet to prove it on",
+        ),
         Selection::Broken(said) => Check::new(Verdict::Failed, &what, said),
     };
     let mut checks = vec![selects];

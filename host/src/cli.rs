@@ -12,12 +12,14 @@ use anyhow::Context as _;
 use clap::{Args, Parser, Subcommand, ValueEnum, builder::styling};
 use tracing_subscriber::EnvFilter;
 
-use crate::sandbox::Limits;
+use crate::{config::LogFormat, sandbox::Limits};
 
+mod check;
 mod config;
 mod interrupt;
 mod plugin;
 mod replay;
+mod run;
 
 /// What the Kubernetes Events of your workload mean.
 ///
@@ -39,6 +41,8 @@ const STYLES: styling::Styles = styling::Styles::styled()
 #[derive(Debug, Subcommand)]
 enum Command {
     Replay(replay::Replay),
+    Run(run::Run),
+    Check(check::Check),
     /// Work with plugins: check one, make one out of a core module.
     #[command(subcommand)]
     Plugin(plugin::Plugin),
@@ -83,19 +87,21 @@ impl LimitArgs {
 #[must_use]
 pub fn run() -> ExitCode {
     let cli = Cli::parse();
-    let filter = EnvFilter::try_from_env("PORTENT_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(io::stderr)
-        .with_ansi(io::stderr().is_terminal() && !no_color())
-        .without_time()
-        .with_target(false)
-        .init();
-
     let done = match cli.command {
-        Command::Replay(it) => it.run(),
-        Command::Plugin(it) => it.run(),
-        Command::Config(it) => it.run(),
+        Command::Run(it) => match run::read(it.config()) {
+            Err(code) => return code,
+            Ok(config) => {
+                log(
+                    config.log.level.as_str(),
+                    config.log.format == LogFormat::Json,
+                );
+                it.run(config)
+            }
+        },
+        other => {
+            log("warn", false);
+            other.run()
+        }
     };
     done.unwrap_or_else(|err| {
         // Whoever reads our output may stop reading it: `portent ... | head`.
@@ -109,6 +115,38 @@ pub fn run() -> ExitCode {
         eprintln_lossy(format_args!("error: {err:#}"));
         ExitCode::from(2)
     })
+}
+
+impl Command {
+    fn run(self) -> anyhow::Result<ExitCode> {
+        match self {
+            Self::Replay(it) => it.run(),
+            Self::Run(it) => {
+                let config =
+                    run::read(it.config()).map_err(|_| anyhow::anyhow!("no configuration"))?;
+                it.run(config)
+            }
+            Self::Check(it) => it.run(),
+            Self::Plugin(it) => it.run(),
+            Self::Config(it) => it.run(),
+        }
+    }
+}
+
+/// Logs to stderr from now on, at this level unless `PORTENT_LOG` says otherwise.
+fn log(level: &str, is_json: bool) {
+    let filter = EnvFilter::try_from_env("PORTENT_LOG").unwrap_or_else(|_| EnvFilter::new(level));
+    let log = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(io::stderr)
+        .with_target(false);
+    if is_json {
+        log.json().init();
+    } else {
+        log.with_ansi(io::stderr().is_terminal() && !no_color())
+            .without_time()
+            .init();
+    }
 }
 
 /// Whether the user wants no colours (no-color.org).

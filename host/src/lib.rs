@@ -12,8 +12,9 @@
 //! Deliberately absent: a cache of whole Events, an import of a classifier that
 //! does more than log, and anything that a guest's failure could take down.
 
+pub mod check;
 pub mod cli;
-// pub mod run;
+pub mod run;
 
 pub mod live;
 pub mod replay;

@@ -119,6 +119,18 @@ impl PluginSet {
     }
 }
 
+impl PluginSet {
+    /// Puts the plugins of these names first, in this order: of two that have an
+    /// opinion the first has the last word. The others follow by their file names.
+    pub fn prefer(&mut self, order: &[String]) {
+        let place = |it: &Arc<Plugin>| {
+            let name = &*it.provenance.name;
+            order.iter().position(|it| it == name).unwrap_or(usize::MAX)
+        };
+        self.plugins.sort_by_key(place);
+    }
+}
+
 /// Reads a file, but no more of it than the limit: a plugin folder may hold
 /// anything, and a large file is told by its length before it is in memory.
 fn read(path: &Path, limit: usize) -> Result<Vec<u8>, LoadFailure> {

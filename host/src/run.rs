@@ -37,7 +37,6 @@ use crate::{
     live::{Bounds, Live},
     plugins::PluginSet,
     record::{Caps, UnixMs},
-    sandbox::{LimitError, Limits},
     scope::{self, Scope},
     sink::Outbox,
     store::{Confirmation, Seconds},
@@ -78,9 +77,6 @@ pub enum RunError {
     /// The operating system refuses something.
     #[error("{0}")]
     System(&'static str, #[source] io::Error),
-    /// A limit of the sandbox.
-    #[error(transparent)]
-    Limit(#[from] LimitError),
 }
 
 /// What to run, where.

@@ -9,7 +9,7 @@
 //! A scope never changes once it is made. What bounds it is the configuration
 //! file that it comes from.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, fmt};
 
 mod names;
 

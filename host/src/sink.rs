@@ -107,7 +107,7 @@ impl Outbox {
                     outbox.break_off(&err);
                 }
                 // Whoever waited may have given up.
-                drop(done.send(()));
+                done.send(()).ok();
             })?;
         Ok(Closer {
             outbox: self.clone(),

@@ -4,12 +4,9 @@
 //! reason codes, never an object's name or a text from an Event, and nothing can
 //! be changed here.
 
-use std::{
-    fmt::Write as _,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering::Relaxed},
-    },
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering::Relaxed},
 };
 
 use axum::{
@@ -37,7 +34,11 @@ impl Admin {
     fn checks(&self) -> Vec<(String, bool, String)> {
         let mut checks = Vec::new();
         let draining = self.is_draining.load(Relaxed);
-        let said = if draining { "the process is ending" } else { "" };
+        let said = if draining {
+            "the process is ending"
+        } else {
+            ""
+        };
         checks.push(("running".to_owned(), !draining, said.to_owned()));
 
         let watches = &self.sources.watches;
@@ -85,19 +86,19 @@ async fn readyz(State(admin): State<Arc<Admin>>, RawQuery(query): RawQuery) -> R
     if is_ready && !is_verbose {
         return (code, "ok\n").into_response();
     }
-    let mut text = String::new();
-    for (name, is_passed, said) in admin.checks() {
-        let sign = if is_passed { '+' } else { '-' };
-        let verdict = if is_passed { "ok" } else { "failed" };
-        // Writing to a string cannot fail.
-        drop(write!(text, "[{sign}] {name} {verdict}"));
-        if !said.is_empty() {
-            drop(write!(text, ": {said}"));
-        }
-        text.push('\n');
-    }
+    let mut lines: Vec<_> = admin
+        .checks()
+        .into_iter()
+        .map(|(name, is_passed, said)| {
+            let sign = if is_passed { '+' } else { '-' };
+            let verdict = if is_passed { "ok" } else { "failed" };
+            let colon = if said.is_empty() { "" } else { ": " };
+            format!("[{sign}] {name} {verdict}{colon}{said}\n")
+        })
+        .collect();
     let verdict = if is_ready { "passed" } else { "failed" };
-    drop(writeln!(text, "readyz check {verdict}"));
+    lines.push(format!("readyz check {verdict}\n"));
+    let text = lines.concat();
     (code, text).into_response()
 }
 

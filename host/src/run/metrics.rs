@@ -146,10 +146,9 @@ impl Series<'_, '_> {
         for (labels, value) in values {
             let counter = ConstCounter::new(value);
             if N == 0 {
-                counter.encode(family.encode_family(&())?)?;
-            } else {
-                counter.encode(family.encode_family(&labels.as_slice())?)?;
+                return counter.encode(family);
             }
+            counter.encode(family.encode_family(&labels.as_slice())?)?;
         }
         Ok(())
     }
@@ -165,10 +164,9 @@ impl Series<'_, '_> {
         for (labels, value) in values {
             let gauge = ConstGauge::new(i64::try_from(value).unwrap_or(i64::MAX));
             if N == 0 {
-                gauge.encode(family.encode_family(&())?)?;
-            } else {
-                gauge.encode(family.encode_family(&labels.as_slice())?)?;
+                return gauge.encode(family);
             }
+            gauge.encode(family.encode_family(&labels.as_slice())?)?;
         }
         Ok(())
     }
@@ -451,15 +449,17 @@ impl Sources {
         let raised = self.raised.lock().unwrap_or_else(PoisonError::into_inner);
         let raised = raised.clone();
         fn labelled(all: &BTreeMap<FindingLabels, u64>) -> Vec<(Labels<'_, 4>, u64)> {
-            let labelled = all.iter().map(|((classifier, category, code, severity), n)| {
-                let labels = [
-                    ("classifier", classifier.as_str()),
-                    ("category", category.as_str()),
-                    ("code", code.as_str()),
-                    ("severity", severity),
-                ];
-                (labels, *n)
-            });
+            let labelled = all
+                .iter()
+                .map(|((classifier, category, code, severity), n)| {
+                    let labels = [
+                        ("classifier", classifier.as_str()),
+                        ("category", category.as_str()),
+                        ("code", code.as_str()),
+                        ("severity", severity),
+                    ];
+                    (labels, *n)
+                });
             labelled.collect()
         }
         to.gauge(

@@ -9,7 +9,10 @@ use kube::{Client, api::ListParams, core::Request};
 use serde::Deserialize;
 
 use super::{Failure, send_with};
-use crate::{record::decode::WireEvent, scope::Watch};
+use crate::{
+    record::{UnixMs, decode::WireEvent},
+    scope::Watch,
+};
 
 /// What a check came to.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,0 +1,116 @@
+//! `portent run`.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    sync::Arc,
+};
+
+use anyhow::Context as _;
+use clap::Args;
+
+use super::eprintln_lossy;
+use crate::{
+    config::Config,
+    plugins::PluginSet,
+    sandbox::{Sandbox, on_guest_stack},
+    text::Visible,
+    watch::Address,
+};
+
+/// Watch a cluster, and say what its Events mean for as long as it runs.
+///
+/// Changes of what the plugins say go to stdout, a line of JSON each; the log goes
+/// to stderr. `/livez`, `/readyz?verbose` and `/metrics` are served on admin.listen.
+/// SIGTERM and Ctrl-C end it within 5 seconds.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  portent config default > portent.yaml    # then set scope and plugins.directory
+  portent check --config portent.yaml
+  portent run --config portent.yaml --context staging")]
+pub(super) struct Run {
+    #[command(flatten)]
+    cluster: Cluster,
+}
+
+/// Which configuration, on which cluster.
+#[derive(Debug, Args)]
+pub(super) struct Cluster {
+    /// The configuration file; `portent config default` prints one.
+    #[arg(short, long, value_name = "FILE", env = "PORTENT_CONFIG")]
+    pub(super) config: PathBuf,
+    /// A kubeconfig; else KUBECONFIG, ~/.kube/config, or the pod's service account.
+    #[arg(long, value_name = "FILE", help_heading = "Cluster")]
+    kubeconfig: Option<PathBuf>,
+    /// A context of the kubeconfig, if not the current one.
+    #[arg(long, value_name = "NAME", help_heading = "Cluster")]
+    context: Option<String>,
+}
+
+impl Cluster {
+    pub(super) fn address(&self) -> Address {
+        Address {
+            kubeconfig: self.kubeconfig.clone(),
+            context: self.context.clone(),
+        }
+    }
+}
+
+impl Run {
+    pub(super) fn config(&self) -> &Path {
+        &self.cluster.config
+    }
+
+    pub(super) fn run(self, config: Config) -> anyhow::Result<ExitCode> {
+        let plugins = load(&config)?;
+        for (path, failure) in &plugins.failed {
+            let path = path.display().to_string();
+            tracing::error!(path = %Visible(&path), "plugin not loaded: {failure}");
+        }
+        if plugins.plugins.is_empty() {
+            tracing::warn!("there is no plugin: nothing is watched");
+        }
+        let changes: Option<Box<dyn io::Write + Send>> = if config.changes.stdout {
+            Some(Box::new(io::stdout()))
+        } else {
+            None
+        };
+        let address = self.cluster.address();
+        crate::run::Run {
+            config,
+            path: self.cluster.config,
+            plugins: Arc::new(plugins),
+            address,
+            changes,
+        }
+        .run()?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Reads a configuration; what is wrong with it is said a line each.
+pub(super) fn read(path: &Path) -> Result<Config, ExitCode> {
+    Config::read(path).map_err(|err| {
+        let err = anyhow::Error::from(err);
+        eprintln_lossy(format_args!("error: {err:#}"));
+        ExitCode::from(2)
+    })
+}
+
+/// Loads the plugins of a configuration, in its order.
+pub(super) fn load(config: &Config) -> anyhow::Result<PluginSet> {
+    let folder = &config.plugins.directory;
+    let sandbox = Sandbox::new(config.limits.clone())?;
+    // Loading calls guests, too.
+    let mut set = on_guest_stack(|| PluginSet::load(&sandbox, folder)).with_context(|| {
+        let shown = folder.display().to_string();
+        format!(
+            "cannot read the plugin folder {} (plugins.directory)",
+            Visible(&shown)
+        )
+    })?;
+    set.prefer(&config.plugins.order);
+    Ok(set)
+}
