@@ -10,6 +10,7 @@
 
 use std::{
     cell::RefCell,
+    convert::Infallible,
     io,
     net::SocketAddr,
     num::NonZeroUsize,
@@ -188,10 +189,8 @@ impl Run {
                     .await
             }));
         }
-        watching.push(tokio::task::spawn_local(self_checked(
-            client,
-            config.scope.clone(),
-        )));
+        let watches = wanted(&config.scope, &plugins);
+        watching.push(tokio::task::spawn_local(self_checked(client, watches)));
         let reloading = reload::Reload::new(path, config, path_of.clone());
         let reloading = tokio::task::spawn_local(reloading.run());
         let pump = tokio::task::spawn_local(path_of.clone().pump());
@@ -385,8 +384,8 @@ fn workers(config: &Config) -> NonZeroUsize {
 }
 
 /// Looks once whether the selectors select what they should, and says so.
-async fn self_checked(client: Client, scope: Scope) -> std::convert::Infallible {
-    for it in scope.watches() {
+async fn self_checked(client: Client, watches: Vec<scope::Watch>) -> Infallible {
+    for it in watches {
         match timeout(SELF_CHECK, self_check(&client, &it)).await {
             Ok(Ok(watch::Selection::Proven)) => {
                 tracing::debug!(watch = %it, "the field selector selects what it should");

@@ -3,9 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
 
-mod support {
-    pub(crate) mod apiserver;
-}
+mod support;
 
 use std::{
     cell::RefCell,

@@ -5,6 +5,8 @@
 
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
+pub(crate) mod apiserver;
+pub(crate) mod running;
 pub(crate) mod testbed;
 
 use std::ffi::OsStr;

@@ -1,0 +1,345 @@
+//! `portent run` as a process, against a scripted server: what needs no cluster to be seen.
+
+#![allow(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
+
+mod support;
+
+use std::{fs, path::PathBuf, process::Command, time::Duration};
+
+use support::{
+    apiserver::{Answer, Apiserver, Asked, Then, event, event_with, frame, list},
+    running::{Running, config, plugins},
+};
+use tempfile::TempDir;
+
+/// A kubeconfig for a scripted server.
+fn kubeconfig(server: &Apiserver) -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("kubeconfig");
+    let text = format!(
+        "apiVersion: v1\nkind: Config\nclusters: [{{name: c, cluster: {{server: '{}'}}}}]\nusers: [{{name: u, user: {{}}}}]\ncontexts: [{{name: x, context: {{cluster: c, user: u}}}}]\ncurrent-context: x\n",
+        server.url()
+    );
+    fs::write(&path, text).unwrap();
+    (folder, path)
+}
+
+/// Flyte's agent's words for a GPU that is gone.
+const FAULT: &str = "GPU GPU-5a1c has fallen off the bus";
+
+fn fault(name: &str, version: u64, pod: &str) -> String {
+    event_with(name, version, pod, FAULT)
+}
+
+/// Answers a LIST of the pods' Events, and a watch that brings nothing.
+fn quiet(items: Vec<String>) -> impl Fn(&Asked) -> Answer {
+    move |it| {
+        if it.is_watch() {
+            Answer::Pieces(Vec::new(), Then::Silence)
+        } else {
+            Answer::json(list(10, "", &items))
+        }
+    }
+}
+
+#[test]
+fn it_tells_of_what_it_lists_and_then_of_what_is_new_and_ends_when_asked() {
+    let Some(plugins) = plugins() else { return };
+    let server = Apiserver::start(|it| {
+        if it.is_watch() {
+            let frames = [frame("ADDED", &fault("b", 11, "q"))];
+            Answer::lines(&frames, Then::Silence)
+        } else {
+            Answer::json(list(10, "", &[fault("a", 9, "p")]))
+        }
+    });
+    let (_folder, kubeconfig) = kubeconfig(&server);
+    let mut portent = Running::start(&config(&["ns"], &plugins, ""), &kubeconfig);
+    portent.until_ready();
+    let changes = portent.until("both changes", |it| {
+        let changes = it.changes();
+        (2 <= changes.len()).then_some(changes)
+    });
+    let of = |pod: &str| {
+        changes
+            .iter()
+            .find(|it| it["object"]["name"] == pod)
+            .unwrap()
+    };
+    assert_eq!(
+        (&of("p")["initial"], &of("q")["initial"]),
+        (&true.into(), &false.into())
+    );
+    assert!(changes.iter().all(|it| it["epoch"] == changes[0]["epoch"]));
+
+    // Counts and configured names are told, and nothing of what Events say.
+    for page in ["/livez", "/readyz?verbose", "/metrics"] {
+        let (code, text) = portent.get(page);
+        assert_eq!(code, 200, "{page}");
+        assert!(
+            !text.contains("fallen") && !text.contains("uid-"),
+            "{page}: {text}"
+        );
+    }
+    assert_eq!(portent.metric("portent_records", &[]), 2);
+    assert_eq!(portent.metric("portent_events_received_total", &[]), 2);
+    assert_eq!(portent.metric("portent_events_in_flight", &[]), 0);
+    assert_eq!(
+        portent.metric("portent_watch_state", &["ns", "Pod", "watching"]),
+        1
+    );
+
+    let (status, took) = portent.terminate();
+    assert!(
+        status.success() && took < Duration::from_secs(5),
+        "{status} after {took:?}"
+    );
+}
+
+#[test]
+fn a_reader_that_does_not_read_holds_up_nothing_not_even_the_end() {
+    let Some(plugins) = plugins() else { return };
+    // Far more than a pipe holds.
+    let items: Vec<_> = (0..2_000)
+        .map(|n| event(&format!("e{n}"), 9, &format!("p{n}")))
+        .collect();
+    let server = Apiserver::start(quiet(items));
+    let (folder, kubeconfig) = kubeconfig(&server);
+    let path = folder.path().join("portent.yaml");
+    fs::write(&path, config(&["ns"], &plugins, "")).unwrap();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_portent"))
+        .arg("run")
+        .arg("--config")
+        .arg(&path)
+        .arg("--kubeconfig")
+        .arg(&kubeconfig)
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut log = std::io::BufReader::new(child.stderr.take().unwrap());
+    let admin = loop {
+        let mut line = String::new();
+        assert!(std::io::BufRead::read_line(&mut log, &mut line).unwrap() > 0);
+        let line: serde_json::Value = serde_json::from_str(&line).unwrap();
+        if let Some(at) = line["fields"]["at"].as_str() {
+            break at.to_owned();
+        }
+    };
+    let get = |page: &str| {
+        use std::io::{Read as _, Write as _};
+        let mut stream = std::net::TcpStream::connect(&admin).unwrap();
+        write!(
+            stream,
+            "GET {page} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+        )
+        .unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        text
+    };
+    let began = std::time::Instant::now();
+    // All is classified, though most of it waits to be written.
+    loop {
+        let text = get("/metrics");
+        let value = |name: &str| {
+            let line = text.lines().find(|it| it.starts_with(name)).unwrap();
+            line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()
+        };
+        if value("portent_outcomes ") == 2_000 && value("portent_subjects_waiting ") == 0 {
+            assert!(0 < value("portent_changes_waiting "));
+            break;
+        }
+        assert!(began.elapsed() < Duration::from_secs(60), "{text}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let pid = child.id().to_string();
+    let began = std::time::Instant::now();
+    assert!(
+        Command::new("kill")
+            .args(["-TERM", &pid])
+            .status()
+            .unwrap()
+            .success()
+    );
+    // What it logs as it ends must not hold it up either.
+    let drained = std::thread::spawn(move || std::io::copy(&mut log, &mut std::io::sink()));
+    let status = child.wait().unwrap();
+    assert!(
+        status.success() && began.elapsed() < Duration::from_secs(6),
+        "{status}"
+    );
+    drained.join().unwrap().unwrap();
+}
+
+#[test]
+fn half_a_gigabyte_of_large_events_on_one_page_is_read_in_little_memory() {
+    let Some(plugins) = plugins() else { return };
+    let note = "x".repeat(1_000_000);
+    let server = Apiserver::start(move |it| {
+        if it.is_watch() {
+            return Answer::Pieces(Vec::new(), Then::Silence);
+        }
+        let mut pieces = vec![br#"{"metadata":{"resourceVersion":"10"},"items":["#.to_vec()];
+        for n in 0..500 {
+            let comma = if n == 0 { "" } else { "," };
+            let item = event_with(&format!("e{n}"), 9, &format!("p{n}"), &note);
+            pieces.push(format!("{comma}{item}").into_bytes());
+        }
+        pieces.push(b"]}".to_vec());
+        Answer::Pieces(pieces, Then::Silence)
+    });
+    let (_folder, kubeconfig) = kubeconfig(&server);
+    let portent = Running::start(&config(&["ns"], &plugins, ""), &kubeconfig);
+    portent.until_ready();
+    assert_eq!(portent.metric("portent_records", &[]), 500);
+    let rss = portent.peak_rss();
+    println!("500 Events of 1 MB on one page: peak RSS {} MiB", rss >> 20);
+    assert!(rss < 128 << 20, "{rss} bytes");
+}
+
+#[test]
+fn a_watch_that_is_refused_is_named_and_keeps_nobody_waiting_while_another_has_listed() {
+    let Some(plugins) = plugins() else { return };
+    let server = Apiserver::start(|it| match (it.uri.contains("/forbidden/"), it.is_watch()) {
+        (true, _) => Answer::status(403, "Forbidden"),
+        (false, true) => Answer::Pieces(Vec::new(), Then::Silence),
+        (false, false) => Answer::json(list(10, "", &[])),
+    });
+    let (_folder, kubeconfig) = kubeconfig(&server);
+    let portent = Running::start(&config(&["forbidden", "ns"], &plugins, ""), &kubeconfig);
+    portent.until_ready();
+    let (_, text) = portent.get("/readyz?verbose");
+    assert!(
+        text.contains("watch Pod in forbidden ok: refused (forbidden), never listed"),
+        "{text}"
+    );
+    assert!(text.contains("readyz check passed"), "{text}");
+    assert_eq!(
+        portent.metric("portent_watch_state", &["forbidden", "refused"]),
+        1
+    );
+}
+
+#[test]
+fn with_no_plugin_nothing_is_asked_and_it_is_ready() {
+    let server = Apiserver::start(quiet(Vec::new()));
+    let (folder, kubeconfig) = kubeconfig(&server);
+    let portent = Running::start(&config(&["ns"], folder.path(), ""), &kubeconfig);
+    portent.until_ready();
+    assert!(
+        portent
+            .get("/readyz?verbose")
+            .1
+            .contains("nothing is watched")
+    );
+    // The self-check of the selectors asks as little.
+    assert!(server.asked().is_empty(), "{:#?}", server.asked());
+}
+
+#[test]
+fn a_changed_key_is_taken_up_or_said_to_need_a_restart() {
+    let Some(plugins) = plugins() else { return };
+    let items: Vec<_> = (0..8).map(|n| event(&format!("e{n}"), 9, "p")).collect();
+    let server = Apiserver::start(quiet(items));
+    let (_folder, kubeconfig) = kubeconfig(&server);
+    let portent = Running::start(&config(&["ns"], &plugins, ""), &kubeconfig);
+    portent.until_ready();
+    assert_eq!(portent.metric("portent_records", &[]), 8);
+    assert_eq!(portent.metric("portent_config_restart_needed", &[]), 0);
+
+    // What nobody can read changes nothing.
+    fs::write(portent.config(), "scope: [").unwrap();
+    portent.until("that it is refused", |it| {
+        let log = it.log();
+        let said = log.iter().filter_map(|it| it["fields"]["message"].as_str());
+        said.into_iter()
+            .any(|it| it.contains("not taken up"))
+            .then_some(())
+    });
+    let more = "store:\n  timeToLive: 1s\nworkers: 1\n";
+    fs::write(portent.config(), config(&["ns"], &plugins, more)).unwrap();
+    // A second later nobody has confirmed them.
+    portent.until("that they expire", |it| {
+        (it.metric("portent_records_removed_total", &["expired"]) == 8).then_some(())
+    });
+    assert_eq!(portent.metric("portent_config_restart_needed", &[]), 1);
+    fs::write(
+        portent.config(),
+        config(&["ns"], &plugins, "store:\n  timeToLive: 1s\n"),
+    )
+    .unwrap();
+    portent.until("that all is taken up", |it| {
+        (it.metric("portent_config_restart_needed", &[]) == 0).then_some(())
+    });
+}
+
+#[test]
+fn the_metrics_are_what_prometheus_wants() {
+    let Some(plugins) = plugins() else { return };
+    let server = Apiserver::start(quiet(vec![fault("a", 9, "p")]));
+    let (_folder, kubeconfig) = kubeconfig(&server);
+    let portent = Running::start(&config(&["ns"], &plugins, ""), &kubeconfig);
+    portent.until("an outcome", |it| {
+        (0 < it.metric("portent_outcomes", &[])).then_some(())
+    });
+    let (_, text) = portent.get("/metrics");
+
+    let checked = Command::new("promtool")
+        .args(["check", "metrics"])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn();
+    let mut promtool = match checked {
+        Ok(promtool) => promtool,
+        Err(_) if std::env::var_os("CI").is_none_or(|it| it != "true") => {
+            eprintln!("skipped: there is no promtool (Debian's package prometheus has it)");
+            return;
+        }
+        Err(err) => panic!("promtool, of Debian's package prometheus, cannot be run: {err}"),
+    };
+    std::io::Write::write_all(&mut promtool.stdin.take().unwrap(), text.as_bytes()).unwrap();
+    let output = promtool.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr) + String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && said.trim().is_empty(),
+        "{said}\n{text}"
+    );
+}
+
+#[test]
+fn the_page_for_operators_lists_what_there_is() {
+    let Some(plugins) = plugins() else { return };
+    let server = Apiserver::start(quiet(vec![fault("a", 9, "p")]));
+    let (_folder, kubeconfig) = kubeconfig(&server);
+    let portent = Running::start(&config(&["ns"], &plugins, ""), &kubeconfig);
+    portent.until_ready();
+    let (_, text) = portent.get("/metrics");
+    // `# HELP NAME TEXT` names the family: a counter's series have `_total` behind it.
+    let families = text.lines().filter_map(|it| it.strip_prefix("# HELP "));
+    let mut told: Vec<_> = families
+        .map(|it| {
+            let (name, help) = it.split_once(' ').unwrap();
+            let help = help.trim_end_matches('.');
+            format!("| `{name}` | {help} |")
+        })
+        .collect();
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/running.md");
+    let page = fs::read_to_string(page).unwrap();
+    let rows = |prefix: &str| -> Vec<String> {
+        let rows = page.lines().filter(|it| it.starts_with(prefix));
+        rows.map(str::to_owned).collect()
+    };
+    let mut wanted = [rows("| `portent_"), rows("| `process_")].concat();
+    told.sort();
+    wanted.sort();
+    assert_eq!(told, wanted);
+    for class in portent::watch::Class::ALL {
+        let row = format!("| `{}` | {} |", class.as_str(), class.meaning());
+        assert!(page.lines().any(|it| it == row), "{row}");
+    }
+    for state in portent::watch::Phase::LABELS {
+        assert!(page.contains(&format!("| `{state}` | ")), "{state}");
+    }
+}
