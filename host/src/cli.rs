@@ -88,20 +88,18 @@ impl LimitArgs {
 pub fn run() -> ExitCode {
     let cli = Cli::parse();
     let done = match cli.command {
+        Command::Replay(it) => quietly(|| it.run()),
         Command::Run(it) => match run::read(it.config()) {
             Err(code) => return code,
             Ok(config) => {
-                log(
-                    config.log.level.as_str(),
-                    config.log.format == LogFormat::Json,
-                );
-                it.run(config)
+                let is_json = config.log.format == LogFormat::Json;
+                let set_level = log(config.log.level.as_str(), is_json);
+                it.run(config, set_level)
             }
         },
-        other => {
-            log("warn", false);
-            other.run()
-        }
+        Command::Check(it) => quietly(|| it.run()),
+        Command::Plugin(it) => quietly(|| it.run()),
+        Command::Config(it) => quietly(|| it.run()),
     };
     done.unwrap_or_else(|err| {
         // Whoever reads our output may stop reading it: `portent ... | head`.
@@ -117,35 +115,50 @@ pub fn run() -> ExitCode {
     })
 }
 
-impl Command {
-    fn run(self) -> anyhow::Result<ExitCode> {
-        match self {
-            Self::Replay(it) => it.run(),
-            Self::Run(it) => {
-                let config =
-                    run::read(it.config()).map_err(|_| anyhow::anyhow!("no configuration"))?;
-                it.run(config)
-            }
-            Self::Check(it) => it.run(),
-            Self::Plugin(it) => it.run(),
-            Self::Config(it) => it.run(),
-        }
-    }
+/// Runs a command that says what it has to say by itself.
+fn quietly(run: impl FnOnce() -> anyhow::Result<ExitCode>) -> anyhow::Result<ExitCode> {
+    drop(log("warn", false));
+    run()
 }
 
 /// Logs to stderr from now on, at this level unless `PORTENT_LOG` says otherwise.
-fn log(level: &str, is_json: bool) {
-    let filter = EnvFilter::try_from_env("PORTENT_LOG").unwrap_or_else(|_| EnvFilter::new(level));
+/// Says how to take up another level.
+fn log(level: &str, is_json: bool) -> Box<dyn Fn(&str)> {
+    let of_environment = EnvFilter::try_from_env("PORTENT_LOG");
+    let is_fixed = of_environment.is_ok();
+    let filter = of_environment.unwrap_or_else(|_| EnvFilter::new(level));
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(io::stderr)
         .with_target(false);
+    let take_up = |reloaded: Result<(), _>| {
+        if let Err(err) = reloaded {
+            let err: tracing_subscriber::reload::Error = err;
+            tracing::error!("the level of the log cannot be changed: {err}");
+        }
+    };
     if is_json {
-        log.json().init();
+        let log = log.json().with_filter_reloading();
+        let handle = log.reload_handle();
+        log.init();
+        Box::new(move |level| {
+            if !is_fixed {
+                take_up(handle.reload(EnvFilter::new(level)));
+            }
+        })
     } else {
-        log.with_ansi(io::stderr().is_terminal() && !no_color())
+        let is_coloured = io::stderr().is_terminal() && !no_color();
+        let log = log
+            .with_ansi(is_coloured)
             .without_time()
-            .init();
+            .with_filter_reloading();
+        let handle = log.reload_handle();
+        log.init();
+        Box::new(move |level| {
+            if !is_fixed {
+                take_up(handle.reload(EnvFilter::new(level)));
+            }
+        })
     }
 }
 

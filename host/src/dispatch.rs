@@ -140,7 +140,7 @@ impl Dispatcher {
         plugins: Arc<PluginSet>,
         limits: Limits,
         n_workers: NonZeroUsize,
-        on_done: Arc<dyn Fn() + Send + Sync>,
+        on_done: &Arc<dyn Fn() + Send + Sync>,
     ) -> std::io::Result<Self> {
         let queues = plugins.plugins.iter().map(|_| Queue::default()).collect();
         let work = |it: Batch| {

@@ -133,7 +133,7 @@ impl Live {
         caps: Caps,
         bounds: Bounds,
         n_workers: NonZeroUsize,
-        on_done: Arc<dyn Fn() + Send + Sync>,
+        on_done: &Arc<dyn Fn() + Send + Sync>,
     ) -> io::Result<Self> {
         let (store, outcomes) = (Arc::<Store>::default(), Arc::<Outcomes>::default());
         let dispatcher = Dispatcher::new(

@@ -159,7 +159,7 @@ impl Replay {
             plugins,
             limits.clone(),
             n_workers,
-            Arc::new(|| {}),
+            &(Arc::new(|| {}) as Arc<dyn Fn() + Send + Sync>),
         )?;
         let (caps, tally, order) = (Caps::default(), Tally::default(), VecDeque::new());
         Ok(Self {

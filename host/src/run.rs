@@ -28,8 +28,8 @@ use kube::Client;
 use tokio::{
     net::TcpListener,
     signal::unix::{SignalKind, signal},
-    sync::{Notify, oneshot},
-    task::{LocalSet, yield_now},
+    sync::Notify,
+    task::{JoinHandle, LocalSet, spawn_local, yield_now},
     time::{MissedTickBehavior, interval, timeout},
 };
 
@@ -39,7 +39,7 @@ use crate::{
     plugins::PluginSet,
     record::{Caps, UnixMs},
     scope::{self, Scope},
-    sink::Outbox,
+    sink::{Closer, Outbox},
     store::{Confirmation, Seconds},
     watch::{self, Budget, Informer, Observed, Settings, Shared, is_ready, self_check},
 };
@@ -50,6 +50,7 @@ mod reload;
 
 use admin::Admin;
 use metrics::Sources;
+use reload::Reload;
 
 /// What a pod is given to end in is 30 s by default; we take this, so that
 /// whoever stops us never has to kill us.
@@ -92,6 +93,8 @@ pub struct Run {
     pub address: watch::Address,
     /// Where changes go, a line of JSON each, if anywhere.
     pub changes: Option<Box<dyn io::Write + Send>>,
+    /// Takes up another level of logging.
+    pub set_log_level: Box<dyn Fn(&str)>,
 }
 
 impl Run {
@@ -115,38 +118,24 @@ impl Run {
             plugins,
             address,
             changes,
+            set_log_level,
         } = self;
-        let clock = Clock::start();
-        let wake = Arc::new(Notify::new());
-        let live = {
-            let wake = Arc::clone(&wake);
-            Live::new(
-                config.scope.clone(),
-                Arc::clone(&plugins),
-                &config.limits,
-                caps(&config),
-                bounds(&config),
-                workers(&config),
-                Arc::new(move || wake.notify_one()),
-            )
-        };
-        let live = live.map_err(|err| RunError::System("cannot start the worker threads", err))?;
-
+        let (clock, wake) = (Clock::start(), Arc::new(Notify::new()));
+        let live = live(&config, &plugins, &wake)
+            .map_err(|err| RunError::System("cannot start the worker threads", err))?;
         let outbox = Outbox::default();
-        let closer = match changes {
-            Some(to) => Some(
-                outbox
-                    .start(clock.epoch, to)
-                    .map_err(|err| RunError::System("cannot start the writer of changes", err))?,
-            ),
-            None => None,
-        };
+        let closer = changes
+            .map(|to| outbox.start(clock.epoch, to))
+            .transpose()
+            .map_err(|err| RunError::System("cannot start the writer of changes", err))?;
 
         let listen = config.admin.listen;
-        let listener = TcpListener::bind(listen).await.map_err(|source| {
-            let address = listen;
-            RunError::Listen { address, source }
-        })?;
+        let listener = TcpListener::bind(listen)
+            .await
+            .map_err(|source| RunError::Listen {
+                address: listen,
+                source,
+            })?;
         let client = watch::connect(&address).await?;
         let informers = informers(&config, &plugins, &client);
         let sources = Arc::new(Sources::new(
@@ -167,58 +156,71 @@ impl Run {
         if let Some(warning) = config.scope.warning() {
             tracing::warn!("{warning}");
         }
+        let serving = axum::serve(listener, admin::router(Arc::clone(&admin)));
+        spawn_local(async move { serving.await.ok() });
 
-        let (stop, stopped) = oneshot::channel::<()>();
-        let served = axum::serve(listener, admin::router(Arc::clone(&admin)))
-            .with_graceful_shutdown(async move { drop(stopped.await) });
-        let served = tokio::task::spawn_local(async move { drop(served.await) });
-
-        let path_of = Path {
+        let pipeline = Pipeline {
             live: Rc::new(RefCell::new(live)),
             sources,
             outbox: config.changes.stdout.then_some(outbox),
             wake,
             clock,
         };
-        let mut watching = Vec::new();
+        let mut tasks = Vec::new();
         for (id, informer) in (0..).zip(informers) {
-            let path_of = path_of.clone();
-            watching.push(tokio::task::spawn_local(async move {
+            let pipeline = pipeline.clone();
+            tasks.push(spawn_local(async move {
                 informer
-                    .run(|listing, seen| path_of.observe(id, listing, seen))
+                    .run(|listing, seen| pipeline.observe(id, listing, seen))
                     .await
             }));
         }
         let watches = wanted(&config.scope, &plugins);
-        watching.push(tokio::task::spawn_local(self_checked(client, watches)));
-        let reloading = reload::Reload::new(path, config, path_of.clone());
-        let reloading = tokio::task::spawn_local(reloading.run());
-        let pump = tokio::task::spawn_local(path_of.clone().pump());
+        tasks.push(spawn_local(self_checked(client, watches)));
+        let reload = Reload::new(path, config, pipeline.clone(), set_log_level);
+        tasks.push(spawn_local(reload.run()));
+        tasks.push(spawn_local(pipeline.clone().pump()));
 
         asked_to_end().await?;
         tracing::info!("ending");
         admin.is_draining.store(true, Relaxed);
-        watching.iter().for_each(tokio::task::JoinHandle::abort);
-        reloading.abort();
-        pump.abort();
-        let began = Instant::now();
-        if timeout(DRAIN / 2, path_of.drain()).await.is_err() {
-            tracing::warn!("not all subjects were classified before the end");
-        }
-        if let Some(closer) = closer
-            && !closer.close(DRAIN.saturating_sub(began.elapsed()))
-        {
-            tracing::warn!("not all changes were written before the end: nobody reads them");
-        }
-        drop(stop);
-        served.abort();
+        tasks.iter().for_each(JoinHandle::abort);
+        end(pipeline, closer).await;
         Ok(())
     }
 }
 
+/// Tells what there is to tell yet.
+async fn end(pipeline: Pipeline, closer: Option<Closer>) {
+    let began = Instant::now();
+    if timeout(DRAIN / 2, pipeline.drain()).await.is_err() {
+        tracing::warn!("not all subjects were classified before the end");
+    }
+    if let Some(closer) = closer
+        && !closer.close(DRAIN.saturating_sub(began.elapsed()))
+    {
+        tracing::warn!("not all changes were written before the end: nobody reads them");
+    }
+}
+
+/// The live path of a configuration. It wakes whoever waits when a worker is done.
+fn live(config: &Config, plugins: &Arc<PluginSet>, wake: &Arc<Notify>) -> io::Result<Live> {
+    let wake = Arc::clone(wake);
+    let on_done: Arc<dyn Fn() + Send + Sync> = Arc::new(move || wake.notify_one());
+    Live::new(
+        config.scope.clone(),
+        Arc::clone(plugins),
+        &config.limits,
+        caps(config),
+        bounds(config),
+        workers(config),
+        &on_done,
+    )
+}
+
 /// The way from a watch to the outbox, as every task has it.
 #[derive(Clone)]
-struct Path {
+struct Pipeline {
     live: Rc<RefCell<Live>>,
     sources: Arc<Sources>,
     outbox: Option<Outbox>,
@@ -226,7 +228,7 @@ struct Path {
     clock: Clock,
 }
 
-impl Path {
+impl Pipeline {
     fn observe(&self, watch: u16, listing: u32, seen: Observed<'_>) {
         let at = self.clock.seconds();
         let mut live = self.live.borrow_mut();
@@ -248,7 +250,7 @@ impl Path {
     }
 
     /// Moves things on, whenever there is something to move.
-    async fn pump(self) {
+    async fn pump(self) -> Infallible {
         let mut tick = interval(TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {

@@ -336,8 +336,8 @@ impl Store {
 
         let files = self.files();
         let behind = behind.map_or(Unbounded, Excluded);
-        let filed = files.by_place.range((behind, Unbounded)).take(max);
-        filed.map(|(place, key)| (*place, key.clone())).collect()
+        let next = files.by_place.range((behind, Unbounded)).take(max);
+        next.map(|(place, key)| (*place, key.clone())).collect()
     }
 
     fn files(&self) -> MutexGuard<'_, Files> {

@@ -83,8 +83,8 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            timeout: Duration::from_secs(45 * 60),
-            list_deadline: Duration::from_secs(60),
+            timeout: Duration::from_mins(45),
+            list_deadline: Duration::from_mins(1),
             start_deadline: Duration::from_secs(15),
             backoff_max: Duration::from_secs(30),
             page_size: 500,

@@ -42,9 +42,8 @@ enum Output {
 
 impl Check {
     pub(super) fn run(self) -> anyhow::Result<ExitCode> {
-        let config = match read(&self.cluster.config) {
-            Ok(config) => config,
-            Err(_) => return Ok(ExitCode::from(1)),
+        let Ok(config) = read(&self.cluster.config) else {
+            return Ok(ExitCode::from(1));
         };
         let plugins = load(&config)?;
         let mut checks = offline(&config, &plugins);

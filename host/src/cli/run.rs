@@ -63,7 +63,11 @@ impl Run {
         &self.cluster.config
     }
 
-    pub(super) fn run(self, config: Config) -> anyhow::Result<ExitCode> {
+    pub(super) fn run(
+        self,
+        config: Config,
+        set_log_level: Box<dyn Fn(&str)>,
+    ) -> anyhow::Result<ExitCode> {
         let plugins = load(&config)?;
         for (path, failure) in &plugins.failed {
             let path = path.display().to_string();
@@ -84,6 +88,7 @@ impl Run {
             plugins: Arc::new(plugins),
             address,
             changes,
+            set_log_level,
         }
         .run()?;
         Ok(ExitCode::SUCCESS)

@@ -184,14 +184,14 @@ section! {
         /// How long the answer to a watch may take to begin.
         start_deadline: Period = "startDeadline", Restart, Period::seconds(15), Period::seconds(1)..=Period::minutes(10);
         /// The longest pause after a failure. Pauses double up to it, and are drawn from zero to that.
-        backoff_max: Period = "backoffMax", Live, Period::seconds(30), Period::seconds(1)..=Period::hours(1);
+        backoff_max: Period = "backoffMax", Restart, Period::seconds(30), Period::seconds(1)..=Period::hours(1);
         /// Events asked for in one page of a LIST.
         page_size: u32 = "pageSize", Restart, 500, 1..=10_000;
         /// LISTs at once.
         lists: usize = "lists", Restart, 4, 1..=64;
-        /// Bytes of all pages that are held at once. A page over its share is asked for again, in halves.
+        /// Bytes of all large Events that are read at once, over all watches: one over 128Ki waits for its turn. At least one is.
         pages_bytes: Size = "pagesBytes", Restart, Size::mib(32), Size::mib(1)..=Size::gib(1);
-        /// Bytes of one line of a watch. A longer one is skipped and counted.
+        /// Bytes of one Event on the wire. A longer one is skipped and counted; etcd holds none that is.
         line_bytes: Size = "lineBytes", Restart, Size::mib(16), Size::kib(64)..=Size::mib(256);
     }
 }

@@ -202,7 +202,6 @@ fn each_key_that_changes_is_named_alone_and_by_when_it_is_taken_up() {
             "store.bytes",
             "store.recordsPerObject",
             "store.timeToLive",
-            "watch.backoffMax",
             "log.level",
         ]
     );

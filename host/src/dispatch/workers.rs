@@ -41,7 +41,7 @@ impl<Job: Send + 'static, Done: Send + 'static> Workers<Job, Done> {
         name: &str,
         n_workers: NonZeroUsize,
         work: impl Fn(Job) -> Done + Send + Sync + 'static,
-        on_done: Arc<dyn Fn() + Send + Sync>,
+        on_done: &Arc<dyn Fn() + Send + Sync>,
     ) -> io::Result<Self> {
         // Bounded by `has_room`.
         let (jobs, given) = mpsc::channel::<(u64, Job)>();
@@ -50,7 +50,7 @@ impl<Job: Send + 'static, Done: Send + 'static> Workers<Job, Done> {
         let work = Arc::new(work);
         for idx in 0..n_workers.get() {
             let (given, finished, work) = (Arc::clone(&given), finished.clone(), Arc::clone(&work));
-            let on_done = Arc::clone(&on_done);
+            let on_done = Arc::clone(on_done);
             thread::Builder::new()
                 .name(format!("{name}-{idx}"))
                 .stack_size(STACK_MIN_BYTES)
@@ -140,6 +140,10 @@ mod tests {
 
     use super::*;
 
+    fn quiet() -> Arc<dyn Fn() + Send + Sync> {
+        Arc::new(|| {})
+    }
+
     #[test]
     fn results_come_in_the_order_of_the_jobs() {
         // The first job cannot end before the second has begun.
@@ -151,7 +155,7 @@ mod tests {
             it * 10
         };
         let mut workers =
-            Workers::start("test", NonZeroUsize::new(2).unwrap(), work, Arc::new(|| {})).unwrap();
+            Workers::start("test", NonZeroUsize::new(2).unwrap(), work, &quiet()).unwrap();
         for it in 0..8 {
             assert!(workers.has_room());
             workers.submit(it);
@@ -175,9 +179,9 @@ mod tests {
             }
             it
         };
-        let on_done = Arc::new(move || told.send(()).unwrap());
+        let on_done: Arc<dyn Fn() + Send + Sync> = Arc::new(move || told.send(()).unwrap());
         let two = NonZeroUsize::new(2).unwrap();
-        let mut workers = Workers::start("test", two, work, on_done).unwrap();
+        let mut workers = Workers::start("test", two, work, &on_done).unwrap();
         workers.submit(0);
         workers.submit(1);
         is_told.recv().unwrap();
@@ -194,7 +198,7 @@ mod tests {
     fn a_bug_in_a_worker_reaches_the_caller() {
         let one = NonZeroUsize::MIN;
         let work = |_: u32| -> u32 { panic!("bug") };
-        let mut workers = Workers::start("test", one, work, Arc::new(|| {})).unwrap();
+        let mut workers = Workers::start("test", one, work, &quiet()).unwrap();
         workers.submit(1);
         let result = panic::catch_unwind(AssertUnwindSafe(|| workers.next()));
         assert!(result.is_err());

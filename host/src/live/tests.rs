@@ -18,7 +18,7 @@ fn live(bounds: Bounds) -> Live {
         Caps::default(),
         bounds,
         NonZeroUsize::MIN,
-        Arc::new(|| {}),
+        &(Arc::new(|| {}) as Arc<dyn Fn() + Send + Sync>),
     )
     .unwrap()
 }
@@ -60,16 +60,16 @@ impl Live {
     /// The names of all live records, and what was removed: as
     /// `deleted,swept,expired,over-bytes,over-count`.
     fn state(&self) -> (String, String) {
-        let mut names: Vec<_> = self
+        let mut names: Vec<String> = self
             .store
             .filed(None, usize::MAX)
             .iter()
             .flat_map(|(_, key)| {
-                let names = self.store.view(key, |bucket| {
+                let names: Option<Vec<_>> = self.store.view(key, |bucket| {
                     let names = bucket.records().iter();
                     names.map(|it| it.record.name().to_owned()).collect()
                 });
-                names.unwrap_or_else(Vec::new)
+                names.unwrap_or_default()
             })
             .collect();
         names.sort();

@@ -36,7 +36,7 @@ use crate::{
 /// What calls of one plugin came to.
 #[derive(Clone, Debug, Default)]
 struct Calls {
-    n_calls: u64,
+    n: u64,
     fuel: u64,
     failures: BTreeMap<Reason, u64>,
 }
@@ -90,7 +90,7 @@ impl Sources {
         let calls = calls
             .entry(report.plugin.provenance.name.clone())
             .or_default();
-        calls.n_calls += report.spent.calls;
+        calls.n += report.spent.calls;
         calls.fuel += report.spent.fuel;
         for it in report.failures {
             *calls.failures.entry(*it).or_default() += 1;
@@ -170,6 +170,21 @@ impl Series<'_, '_> {
         }
         Ok(())
     }
+}
+
+fn labelled(all: &BTreeMap<FindingLabels, u64>) -> Vec<(Labels<'_, 4>, u64)> {
+    let labelled = all
+        .iter()
+        .map(|((classifier, category, code, severity), n)| {
+            let labels = [
+                ("classifier", classifier.as_str()),
+                ("category", category.as_str()),
+                ("code", code.as_str()),
+                ("severity", severity),
+            ];
+            (labels, *n)
+        });
+    labelled.collect()
 }
 
 fn one(value: u64) -> [(Labels<'static, 0>, u64); 1] {
@@ -412,9 +427,9 @@ impl Sources {
                 .map(move |(name, it)| ([("classifier", &**name)], what(it)))
         };
         to.counter(
-            "portent_plugin_calls",
+            "portent_plugicalls",
             "Calls into a plugin",
-            of_each(|it| it.n_calls),
+            of_each(|it| it.n),
         )?;
         to.counter(
             "portent_plugin_fuel",
@@ -448,20 +463,6 @@ impl Sources {
         });
         let raised = self.raised.lock().unwrap_or_else(PoisonError::into_inner);
         let raised = raised.clone();
-        fn labelled(all: &BTreeMap<FindingLabels, u64>) -> Vec<(Labels<'_, 4>, u64)> {
-            let labelled = all
-                .iter()
-                .map(|((classifier, category, code, severity), n)| {
-                    let labels = [
-                        ("classifier", classifier.as_str()),
-                        ("category", category.as_str()),
-                        ("code", code.as_str()),
-                        ("severity", severity),
-                    ];
-                    (labels, *n)
-                });
-            labelled.collect()
-        }
         to.gauge(
             "portent_findings_active",
             "Findings that hold",

@@ -1,15 +1,15 @@
 //! Takes up a changed configuration file, as far as a running process can.
 //!
-//! The file is read again when it is another one: a ConfigMap changes by a
+//! The file is read again when it is another one: a `ConfigMap` changes by a
 //! symbolic link, which no watch on the file would see. A file with a mistake
 //! changes nothing. What only a restart takes up is logged, and shows in a gauge
 //! until the file says what the process does.
 
-use std::{path::PathBuf, sync::atomic::Ordering::Relaxed, time::Duration};
+use std::{convert::Infallible, path::PathBuf, sync::atomic::Ordering::Relaxed, time::Duration};
 
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::{Path, bounds};
+use super::{Pipeline, bounds};
 use crate::config::Config;
 
 /// How often it is looked at. kubelet itself takes up to a minute.
@@ -22,20 +22,27 @@ pub(super) struct Reload {
     running: Config,
     /// The bytes that were looked at last.
     seen: Option<Vec<u8>>,
-    to: Path,
+    to: Pipeline,
+    set_log_level: Box<dyn Fn(&str)>,
 }
 
 impl Reload {
-    pub(super) fn new(path: PathBuf, running: Config, to: Path) -> Self {
+    pub(super) fn new(
+        path: PathBuf,
+        running: Config,
+        to: Pipeline,
+        set_log_level: Box<dyn Fn(&str)>,
+    ) -> Self {
         Self {
             seen: std::fs::read(&path).ok(),
             path,
             running,
             to,
+            set_log_level,
         }
     }
 
-    pub(super) async fn run(mut self) {
+    pub(super) async fn run(mut self) -> Infallible {
         let mut every = interval(EVERY);
         every.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -64,6 +71,8 @@ impl Reload {
         if !diff.live.is_empty() {
             tracing::info!(keys = diff.live.join(", "), "changed keys are taken up");
             self.running.store = next.store.clone();
+            self.running.log.level = next.log.level;
+            (self.set_log_level)(next.log.level.as_str());
             self.to.live.borrow_mut().set_bounds(bounds(&next));
             self.to.wake.notify_one();
         }

@@ -173,7 +173,7 @@ fn a_reader_that_stalls_holds_up_nobody_and_reads_the_newest_state_at_last() {
 
     *gate.0.lock().unwrap() = true;
     gate.1.notify_all();
-    assert!(closer.close(Duration::from_secs(60)));
+    assert!(closer.close(Duration::from_mins(1)));
 
     let read = String::from_utf8(read.lock().unwrap().clone()).unwrap();
     let lines: Vec<serde_json::Value> = read
@@ -215,7 +215,7 @@ fn what_goes_to_a_reader_that_is_gone_is_counted_and_not_kept() {
     let outbox = Outbox::default();
     let closer = outbox.start(1, Gone).unwrap();
     outbox.push(change("p", raised("a", "1")), false);
-    assert!(closer.close(Duration::from_secs(60)));
+    assert!(closer.close(Duration::from_mins(1)));
     outbox.push(change("q", raised("a", "1")), false);
     let Traffic {
         waiting, dropped, ..

@@ -85,7 +85,7 @@ mod tests {
     fn what_the_server_asks_for_is_heeded_up_to_our_own_bound() {
         let mut it = backoff();
         assert!(Duration::from_secs(7) <= it.next(Some(Duration::from_secs(7))));
-        assert_eq!(it.next(Some(Duration::from_secs(86_400))), MAX);
+        assert_eq!(it.next(Some(Duration::from_hours(24))), MAX);
     }
 
     #[test]

@@ -17,6 +17,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use super::spawn;
+
 /// A request as a script sees it.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
@@ -119,7 +121,7 @@ impl Apiserver {
         let ended = Arc::new(AtomicBool::new(false));
         let script = Arc::new(script);
         let (asked_of, ended_of) = (Arc::clone(&asked), Arc::clone(&ended));
-        thread::spawn(move || {
+        spawn(move || {
             for stream in listener.incoming() {
                 if ended_of.load(Relaxed) {
                     break;
@@ -128,7 +130,7 @@ impl Apiserver {
                 let (asked, ended) = (Arc::clone(&asked_of), Arc::clone(&ended_of));
                 let script = Arc::clone(&script);
                 // A client that goes away in the middle is no failure of a test.
-                thread::spawn(move || drop(serve(&stream, &*script, &asked, &ended)));
+                spawn(move || drop(serve(&stream, &*script, &asked, &ended)));
             }
         });
         Self {

@@ -22,6 +22,14 @@ use tempfile::TempDir;
 use wit_component::{ComponentEncoder, StringEncoding};
 use wit_parser::Resolve;
 
+/// Starts a thread that ends with what it does, or with the test.
+pub(crate) fn spawn<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> thread::JoinHandle<T> {
+    let thread = thread::Builder::new().name("beside-a-test".to_owned());
+    thread.spawn(work).expect("there is room for a thread")
+}
+
 const WIT: &str = include_str!("../../../wit/classifier.wit");
 const PRELUDE: &str = include_str!("../guests/prelude.wat");
 

@@ -15,8 +15,10 @@ use std::{
 use serde_json::Value;
 use tempfile::TempDir;
 
+use super::spawn;
+
 /// As patient as a test is where everything is slow.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A running `portent run`.
 pub(crate) struct Running {
@@ -33,7 +35,7 @@ type Lines = Arc<Mutex<Vec<String>>>;
 fn read_lines(from: impl Read + Send + 'static) -> Lines {
     let lines = Lines::default();
     let to = Arc::clone(&lines);
-    thread::spawn(move || {
+    spawn(move || {
         for line in BufReader::new(from).lines().map_while(Result::ok) {
             to.lock().expect("nobody panics with it").push(line);
         }
@@ -45,7 +47,12 @@ fn read_lines(from: impl Read + Send + 'static) -> Lines {
 pub(crate) fn plugins() -> Option<PathBuf> {
     let plugins = std::env::var_os("PORTENT_TEST_PLUGINS").map(PathBuf::from);
     if plugins.is_none() {
-        eprintln!("skipped: PORTENT_TEST_PLUGINS names no folder with plugins");
+        let mut to = std::io::stderr();
+        writeln!(
+            to,
+            "skipped: PORTENT_TEST_PLUGINS names no folder with plugins"
+        )
+        .ok();
     }
     plugins
 }
