@@ -178,7 +178,7 @@ fn serve(history: Arc<History>) -> Apiserver {
 /// Names to notes.
 type Held = BTreeMap<String, String>;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// What our informer holds, once it is what is wanted.
 async fn ours(server: &Apiserver, wanted: &Held) -> Held {

@@ -7,7 +7,7 @@
 #![allow(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
 
 use std::{
-    io::{BufRead as _, BufReader, Write},
+    io::{self, BufRead as _, BufReader, Write},
     net::{SocketAddr, TcpListener, TcpStream},
     sync::{
         Arc, Mutex,
@@ -42,12 +42,17 @@ impl Asked {
     }
 }
 
+/// Writes a piece of a body.
+type WritePiece<'a> = dyn FnMut(&[u8]) -> io::Result<()> + 'a;
+
 /// What to answer.
 pub(crate) enum Answer {
     /// A whole answer, with more headers.
     Whole(u16, Vec<(&'static str, String)>, String),
     /// The pieces of a body, and what then.
     Pieces(Vec<Vec<u8>>, Then),
+    /// Whatever is written, at whatever pace; then nothing, with the connection held open.
+    Paced(Box<dyn FnOnce(&mut WritePiece<'_>) -> io::Result<()> + Send>),
     /// Nothing at all, with the connection held open.
     Silence,
 }
@@ -157,6 +162,17 @@ impl Drop for Apiserver {
     }
 }
 
+const CHUNKED: &[u8] =
+    b"HTTP/1.1 200 OK\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n";
+
+fn write_chunk(mut to: &TcpStream, bytes: &[u8]) -> io::Result<()> {
+    // In one piece: two small ones would wait for each other (Nagle).
+    let mut chunk = format!("{:x}\r\n", bytes.len()).into_bytes();
+    chunk.extend_from_slice(bytes);
+    chunk.extend_from_slice(b"\r\n");
+    to.write_all(&chunk)
+}
+
 fn serve(
     stream: &TcpStream,
     script: &dyn Fn(&Asked) -> Answer,
@@ -198,16 +214,15 @@ fn serve(
             }
             write!(to, "Content-Length: {}\r\n\r\n{body}", body.len())?;
         }
+        Answer::Paced(pace) => {
+            to.write_all(CHUNKED)?;
+            pace(&mut |bytes| write_chunk(to, bytes))?;
+            hold();
+        }
         Answer::Pieces(pieces, then) => {
-            write!(
-                to,
-                "HTTP/1.1 200 OK\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
-            )?;
+            to.write_all(CHUNKED)?;
             for it in pieces {
-                write!(to, "{:x}\r\n", it.len())?;
-                to.write_all(&it)?;
-                to.write_all(b"\r\n")?;
-                to.flush()?;
+                write_chunk(to, &it)?;
             }
             match then {
                 Then::End => to.write_all(b"0\r\n\r\n")?,

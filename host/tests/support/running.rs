@@ -29,15 +29,17 @@ pub(crate) struct Running {
     admin: String,
 }
 
-/// The lines that came so far.
-type Lines = Arc<Mutex<Vec<String>>>;
+/// The lines that came so far, and when.
+type Lines = Arc<Mutex<Vec<(Instant, String)>>>;
 
 fn read_lines(from: impl Read + Send + 'static) -> Lines {
     let lines = Lines::default();
     let to = Arc::clone(&lines);
     spawn(move || {
         for line in BufReader::new(from).lines().map_while(Result::ok) {
-            to.lock().expect("nobody panics with it").push(line);
+            to.lock()
+                .expect("nobody panics with it")
+                .push((Instant::now(), line));
         }
     });
     lines
@@ -114,8 +116,12 @@ impl Running {
                 return it;
             }
             if PATIENCE < began.elapsed() {
-                let log = self.log.lock().expect("nobody panics with it").join("\n");
-                panic!("{what} is not there after {PATIENCE:?}:\n{log}");
+                let log = self.log.lock().expect("nobody panics with it").clone();
+                let log: Vec<_> = log.into_iter().map(|(_, it)| it).collect();
+                panic!(
+                    "{what} is not there after {PATIENCE:?}:\n{}",
+                    log.join("\n")
+                );
             }
             thread::sleep(Duration::from_millis(20));
         }
@@ -123,12 +129,17 @@ impl Running {
 
     /// What it wrote to stdout so far.
     pub(crate) fn changes(&self) -> Vec<Value> {
+        parse(&self.changes).into_iter().map(|(_, it)| it).collect()
+    }
+
+    /// The same, and when each was read.
+    pub(crate) fn changes_with_times(&self) -> Vec<(Instant, Value)> {
         parse(&self.changes)
     }
 
     /// What it logged so far.
     pub(crate) fn log(&self) -> Vec<Value> {
-        parse(&self.log)
+        parse(&self.log).into_iter().map(|(_, it)| it).collect()
     }
 
     /// The status and the body of a page of the admin port.
@@ -176,9 +187,29 @@ impl Running {
 
     /// The most memory that it ever had, in bytes.
     pub(crate) fn peak_rss(&self) -> u64 {
+        self.memory("VmHWM:")
+    }
+
+    /// The memory that it has, in bytes.
+    pub(crate) fn rss(&self) -> u64 {
+        self.memory("VmRSS:")
+    }
+
+    /// CPU time that it used.
+    pub(crate) fn cpu(&self) -> Duration {
+        let path = format!("/proc/{}/stat", self.child.id());
+        let stat = fs::read_to_string(path).expect("it runs");
+        let fields = stat.rsplit_once(')').map_or("", |(_, it)| it);
+        let ticks = fields.split_ascii_whitespace().skip(11).take(2);
+        let ticks: u32 = ticks.filter_map(|it| it.parse::<u32>().ok()).sum();
+        // Linux counts in hundredths of a second.
+        Duration::from_millis(10) * ticks
+    }
+
+    fn memory(&self, key: &str) -> u64 {
         let path = format!("/proc/{}/status", self.child.id());
         let status = fs::read_to_string(path).expect("it runs");
-        let line = status.lines().find_map(|it| it.strip_prefix("VmHWM:"));
+        let line = status.lines().find_map(|it| it.strip_prefix(key));
         let kib = line.and_then(|it| it.split_ascii_whitespace().next()?.parse::<u64>().ok());
         kib.expect("Linux tells it") * 1024
     }
@@ -200,9 +231,11 @@ impl Running {
     }
 }
 
-fn parse(lines: &Lines) -> Vec<Value> {
+fn parse(lines: &Lines) -> Vec<(Instant, Value)> {
     let lines = lines.lock().expect("nobody panics with it");
-    let values = lines.iter().filter_map(|it| serde_json::from_str(it).ok());
+    let values = lines
+        .iter()
+        .filter_map(|(at, it)| Some((*at, serde_json::from_str(it).ok()?)));
     values.collect()
 }
 
