@@ -45,6 +45,9 @@ impl Asked {
 /// Writes a piece of a body.
 type WritePiece<'a> = dyn FnMut(&[u8]) -> io::Result<()> + 'a;
 
+/// Writes what it likes, when it likes.
+type Pace = dyn FnOnce(&mut WritePiece<'_>) -> io::Result<()> + Send;
+
 /// What to answer.
 pub(crate) enum Answer {
     /// A whole answer, with more headers.
@@ -52,7 +55,7 @@ pub(crate) enum Answer {
     /// The pieces of a body, and what then.
     Pieces(Vec<Vec<u8>>, Then),
     /// Whatever is written, at whatever pace; then nothing, with the connection held open.
-    Paced(Box<dyn FnOnce(&mut WritePiece<'_>) -> io::Result<()> + Send>),
+    Paced(Box<Pace>),
     /// Nothing at all, with the connection held open.
     Silence,
 }
