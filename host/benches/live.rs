@@ -134,7 +134,7 @@ async fn on_a_real_server(plugins: &Path) {
     for it in ["many", "live", "paced"] {
         testbed.namespace(it, &[]).await;
     }
-    end_to_end(&testbed, plugins).await;
+    end_to_end(&testbed, plugins);
     live(&testbed, plugins).await;
     synced(&testbed, plugins).await;
 }
@@ -186,7 +186,7 @@ async fn live(testbed: &Testbed, plugins: &Path) {
 }
 
 /// From the moment that a writer sends an Event to the line that tells of it.
-async fn end_to_end(testbed: &Testbed, plugins: &Path) {
+fn end_to_end(testbed: &Testbed, plugins: &Path) {
     const N: usize = 1_000;
     let portent = Running::start(&config(&["paced"], plugins, ""), &testbed.kubeconfig());
     portent.until_ready();

@@ -21,13 +21,14 @@ use portent::{
 };
 use serde_json::Value;
 
-const PAGES: [&str; 9] = [
+const PAGES: [&str; 11] = [
     "README.md",
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
     "CHANGELOG.md",
     "deploy/README.md",
     "docs/configuration.md",
+    "docs/running.md",
     "docs/replay.md",
     "docs/writing-a-plugin.md",
     "testbed/README.md",

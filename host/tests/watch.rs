@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 fn settings() -> Settings {
     Settings {
-        timeout: Duration::from_secs(60),
+        timeout: Duration::from_mins(1),
         list_deadline: Duration::from_secs(10),
         start_deadline: Duration::from_secs(10),
         // Waits are what a test has least use for.
@@ -439,7 +439,7 @@ fn a_server_that_is_not_there_is_tried_again() {
 fn the_connection_is_asked_whether_it_is_still_there() {
     let server = Apiserver::start(listing_and(|_, _| quiet()));
     let port = server.url().rsplit(':').next().unwrap().to_owned();
-    let port = u16::from_str_radix(&port, 10).unwrap();
+    let port: u16 = port.parse().unwrap();
     let is_kept_alive = move || {
         // The kernel's own word: timer 2 of an established connection is keepalive.
         let table = std::fs::read_to_string("/proc/self/net/tcp").unwrap();
