@@ -217,7 +217,13 @@ fn the_host_meets_guests_only_in_the_contract() {
 
 #[test]
 fn there_is_no_mod_rs_in_what_ships() {
-    for folder in ["host/src", "guest-sdk/src", "plugins", "xtask/src"] {
+    for folder in [
+        "host/src",
+        "host/benches",
+        "guest-sdk/src",
+        "plugins",
+        "xtask/src",
+    ] {
         for (name, _) in files(&root().join(folder), ".rs") {
             assert!(!name.ends_with("mod.rs"), "{folder}/{name}");
         }
@@ -228,6 +234,7 @@ fn there_is_no_mod_rs_in_what_ships() {
 fn every_module_says_why_it_is_there() {
     for folder in [
         "host/src",
+        "host/benches",
         "host/tests",
         "guest-sdk/src",
         "plugins",

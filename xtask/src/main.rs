@@ -6,15 +6,19 @@
 
 #![allow(
     clippy::print_stderr,
-    reason = "it tells whoever waits what it is doing"
+    clippy::print_stdout,
+    reason = "it tells whoever waits what it is doing, and what it found"
 )]
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::Parser;
+use clap::{Parser, Subcommand};
 
+use bench::Counts;
+
+mod bench;
 mod demo;
 mod plugins;
 mod process;
@@ -43,6 +47,24 @@ enum Command {
     Test,
     /// Build the control plane that tests run against: etcd, kube-apiserver, kube-scheduler, kubectl
     Testbed,
+    /// Measure what each stage of the path costs an Event, against what it may
+    #[command(args_conflicts_with_subcommands = true)]
+    Bench {
+        /// Count instructions alone, and fail if a workload takes more than in the baseline
+        #[arg(long, conflicts_with = "bless")]
+        check: bool,
+        /// Count instructions alone, and make them the baseline
+        #[arg(long)]
+        bless: bool,
+        #[command(subcommand)]
+        of: Option<BenchOf>,
+    },
+}
+
+#[derive(Clone, Copy, Subcommand)]
+enum BenchOf {
+    /// A recording of 3 million Events, through the whole program: time and memory
+    Replay,
 }
 
 fn main() -> Result<ExitCode> {
@@ -56,5 +78,12 @@ fn main() -> Result<ExitCode> {
         Command::Demo => demo::run(),
         Command::Test => test::run().map(|()| ExitCode::SUCCESS),
         Command::Testbed => testbed::run().map(|()| ExitCode::SUCCESS),
+        Command::Bench { check, bless, of } => match (of, check, bless) {
+            (Some(BenchOf::Replay), ..) => bench::run_replay(),
+            (None, true, _) => bench::run(Counts::Check),
+            (None, false, true) => bench::run(Counts::Bless),
+            (None, false, false) => bench::run(Counts::Show),
+        }
+        .map(|()| ExitCode::SUCCESS),
     }
 }

@@ -26,9 +26,17 @@ pub(crate) fn target_dir() -> PathBuf {
 
 /// The binary of the host, once cargo has built it.
 pub(crate) fn portent() -> PathBuf {
-    target_dir()
-        .join("debug/portent")
-        .with_extension(env::consts::EXE_EXTENSION)
+    portent_in("debug")
+}
+
+/// The same as the benches have it, or as it is released: whichever was built last.
+pub(crate) fn optimised_portent() -> PathBuf {
+    portent_in("release")
+}
+
+fn portent_in(profile: &str) -> PathBuf {
+    let portent = target_dir().join(profile).join("portent");
+    portent.with_extension(env::consts::EXE_EXTENSION)
 }
 
 /// A program, from the root of the workspace.
