@@ -12,7 +12,7 @@
 //! what is done ([`Dispatcher::collect`]), in any order, since a slow plugin must
 //! not hold up the others; the outcome table tells which result is newer.
 //!
-//! There is no timer: whatever is dirty when a worker is free is taken. What
+//! There is no timer in here: whatever is dirty when a worker is free is taken. What
 //! bounds the dirty set is the store: a subject is in it once for each plugin.
 //! Pictures of what left the store before it was classified are bounded by
 //! [`PICTURES_MAX`].

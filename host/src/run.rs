@@ -9,7 +9,7 @@
 //! held is in [`Live`].
 
 use std::{
-    cell::RefCell,
+    cell::{Cell, RefCell},
     convert::Infallible,
     io,
     net::SocketAddr,
@@ -30,12 +30,12 @@ use tokio::{
     signal::unix::{SignalKind, signal},
     sync::Notify,
     task::{JoinHandle, LocalSet, spawn_local, yield_now},
-    time::{MissedTickBehavior, interval, timeout},
+    time::{MissedTickBehavior, interval, sleep_until, timeout},
 };
 
 use crate::{
     config::Config,
-    live::{Bounds, Live},
+    live::{Bounds, Counters, Live},
     plugins::PluginSet,
     record::{Caps, UnixMs},
     scope::{self, Scope},
@@ -56,10 +56,16 @@ use reload::Reload;
 /// whoever stops us never has to kill us.
 const DRAIN: Duration = Duration::from_secs(4);
 
+/// How long dirty subjects gather while Events come one upon the other. A call
+/// costs the same for one Event as for twenty, and so does waking who makes it.
+/// What comes after a quiet moment is taken at once, and so is a full batch.
+const PACE: Duration = Duration::from_millis(4);
+
 /// How often it is looked at what expires. A record is late by this at most.
 const TICK: Duration = Duration::from_secs(1);
 
-/// How long the self-check of the selectors may take: it is no reason to wait.
+/// How long the self-check of a selector may take, and how often it is tried where
+/// there was nothing to see it on.
 const SELF_CHECK: Duration = Duration::from_secs(20);
 
 /// Why it did not run.
@@ -165,6 +171,8 @@ impl Run {
             outbox: config.changes.stdout.then_some(outbox),
             wake,
             clock,
+            submitted: Rc::new(Cell::new(Instant::now())),
+            full_batch: config.limits.batch_events,
         };
         let mut tasks = Vec::new();
         for (id, informer) in (0..).zip(informers) {
@@ -176,7 +184,8 @@ impl Run {
             }));
         }
         let watches = wanted(&config.scope, &plugins);
-        tasks.push(spawn_local(self_checked(client, watches)));
+        let counters = Arc::clone(pipeline.live.borrow().counters());
+        tasks.push(spawn_local(self_checked(client, watches, counters)));
         let reload = Reload::new(path, config, pipeline.clone(), set_log_level);
         tasks.push(spawn_local(reload.run()));
         tasks.push(spawn_local(pipeline.clone().pump()));
@@ -226,6 +235,10 @@ struct Pipeline {
     outbox: Option<Outbox>,
     wake: Arc<Notify>,
     clock: Clock,
+    /// When workers were given something last.
+    submitted: Rc<Cell<Instant>>,
+    /// How many waiting subjects are worth a call at once.
+    full_batch: usize,
 }
 
 impl Pipeline {
@@ -254,11 +267,14 @@ impl Pipeline {
         let mut tick = interval(TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
+            let gathering = self.submitted.get() + PACE;
+            let is_gathering = 0 < self.live.borrow().n_waiting();
             tokio::select! {
                 () = self.wake.notified() => {}
+                () = sleep_until(gathering.into()), if is_gathering => {}
                 _ = tick.tick() => {}
             }
-            while self.turn() {
+            while self.turn(PACE) {
                 yield_now().await;
             }
         }
@@ -267,7 +283,7 @@ impl Pipeline {
     /// Classifies what is left and tells of it.
     async fn drain(self) {
         loop {
-            self.turn();
+            self.turn(Duration::ZERO);
             if self.live.borrow().is_idle() {
                 return;
             }
@@ -275,8 +291,9 @@ impl Pipeline {
         }
     }
 
-    /// One turn of everything. Says whether there is more to do at once.
-    fn turn(&self) -> bool {
+    /// One turn of everything, where what is dirty may gather for so long. Says
+    /// whether there is more to do at once.
+    fn turn(&self, pace: Duration) -> bool {
         let mut live = self.live.borrow_mut();
         live.collect(
             &mut |change, initial| {
@@ -288,7 +305,13 @@ impl Pipeline {
             &mut |report| self.sources.reported(&report),
         );
         let more = live.step(self.clock.seconds());
-        live.submit();
+        let is_due = pace <= self.submitted.get().elapsed();
+        let n_waiting = live.n_waiting();
+        if 0 < n_waiting && (is_due || self.full_batch <= n_waiting) {
+            live.submit();
+            // Even if nobody had room: whoever has is a reason to come again.
+            self.submitted.set(Instant::now());
+        }
         let waiting = u64::try_from(live.n_waiting()).unwrap_or(u64::MAX);
         self.sources.waiting.store(waiting, Relaxed);
         more
@@ -385,26 +408,58 @@ fn workers(config: &Config) -> NonZeroUsize {
     config.workers.unwrap_or_else(processors).min(WORKERS_MAX)
 }
 
-/// Looks once whether the selectors select what they should, and says so.
-async fn self_checked(client: Client, watches: Vec<scope::Watch>) -> Infallible {
-    for it in watches {
-        match timeout(SELF_CHECK, self_check(&client, &it)).await {
-            Ok(Ok(watch::Selection::Proven)) => {
-                tracing::debug!(watch = %it, "the field selector selects what it should");
-            }
-            Ok(Ok(watch::Selection::Unproven)) => {
-                tracing::debug!(watch = %it, "there is no Event yet to prove the field selector on");
-            }
-            Ok(Ok(watch::Selection::Broken(what))) => {
-                tracing::error!(watch = %it, "the field selector does not select what it should: {what}");
-            }
-            Ok(Err(failure)) => {
-                tracing::debug!(watch = %it, "the field selector cannot be checked: {failure}");
-            }
-            Err(_) => tracing::debug!(watch = %it, "the field selector was not checked in time"),
+/// Looks whether the selectors select what they should, and says so. Where there is
+/// no Event yet to see it on, it looks again once there are some.
+async fn self_checked(
+    client: Client,
+    mut watches: Vec<scope::Watch>,
+    counters: Arc<Counters>,
+) -> Infallible {
+    let mut every = interval(SELF_CHECK);
+    every.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut looked_at = None;
+    while !watches.is_empty() {
+        every.tick().await;
+        let received = counters.received.load(Relaxed);
+        if looked_at == Some(received) {
+            continue;
         }
+        looked_at = Some(received);
+        let mut unproven = Vec::new();
+        for it in watches {
+            if !is_settled(&client, &it).await {
+                unproven.push(it);
+            }
+        }
+        watches = unproven;
     }
     std::future::pending().await
+}
+
+/// Whether there is no more to find out about a selector.
+async fn is_settled(client: &Client, watch: &scope::Watch) -> bool {
+    match timeout(SELF_CHECK, self_check(client, watch)).await {
+        Ok(Ok(watch::Selection::Proven)) => {
+            tracing::debug!(%watch, "the field selector selects what it should");
+            true
+        }
+        Ok(Ok(watch::Selection::Unproven)) => {
+            tracing::debug!(%watch, "there is no Event yet to prove the field selector on");
+            false
+        }
+        Ok(Ok(watch::Selection::Broken(what))) => {
+            tracing::error!(%watch, "the field selector does not select what it should: {what}");
+            true
+        }
+        Ok(Err(failure)) => {
+            tracing::debug!(%watch, "the field selector cannot be checked: {failure}");
+            false
+        }
+        Err(_) => {
+            tracing::debug!(%watch, "the field selector was not checked in time");
+            false
+        }
+    }
 }
 
 /// Waits until the process is asked to end.

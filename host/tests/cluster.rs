@@ -33,8 +33,15 @@ fn check(config: &Path, kubeconfig: &Path) -> (bool, Vec<Value>) {
         .output()
         .unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
-    let checks =
+    let checks: Value =
         serde_json::from_slice(&output.stdout).unwrap_or_else(|err| panic!("{err}: {stderr}"));
+    let schema = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../docs/schema/check.schema.json"
+    );
+    let schema = serde_json::from_slice(&std::fs::read(schema).unwrap()).unwrap();
+    jsonschema::validate(&schema, &checks).unwrap();
+    let checks = serde_json::from_value(checks).unwrap();
     (output.status.success(), checks)
 }
 

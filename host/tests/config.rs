@@ -129,3 +129,10 @@ fn the_printed_schema_is_the_published_one() {
     let printed = printed(&["config", "schema"]);
     assert!(printed == published, "docs/schema has another:\n{printed}");
 }
+
+#[test]
+fn the_file_that_is_deployed_is_valid() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../deploy/kustomize/example/portent/portent.yaml");
+    Config::read(&path).unwrap();
+}

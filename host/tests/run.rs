@@ -238,6 +238,39 @@ fn with_no_plugin_nothing_is_asked_and_it_is_ready() {
 }
 
 #[test]
+fn the_context_and_the_credentials_of_a_kubeconfig_are_used_as_kubectl_does() {
+    let Some(plugins) = plugins() else { return };
+    let server = Apiserver::start(quiet(Vec::new()));
+    let folder = tempfile::tempdir().unwrap();
+    // A program that prints a token, as cloud providers ship one.
+    let kubeconfig = folder.path().join("kubeconfig");
+    let text = serde_json::json!({
+        "apiVersion": "v1", "kind": "Config", "current-context": "elsewhere",
+        "clusters": [
+            { "name": "c", "cluster": { "server": server.url() } },
+            { "name": "d", "cluster": { "server": "http://127.0.0.1:9" } },
+        ],
+        "users": [{ "name": "u", "user": { "exec": {
+            "apiVersion": "client.authentication.k8s.io/v1",
+            "command": "sh",
+            "args": ["-c", r#"echo '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"token":"from-exec"}}'"#],
+            "interactiveMode": "Never",
+        }}}],
+        "contexts": [
+            { "name": "here", "context": { "cluster": "c", "user": "u" } },
+            { "name": "elsewhere", "context": { "cluster": "d", "user": "u" } },
+        ],
+    });
+    fs::write(&kubeconfig, text.to_string()).unwrap();
+    let config = config(&["ns"], &plugins, "");
+    let portent = Running::start_with(&config, &kubeconfig, &["--context", "here"]);
+    portent.until_ready();
+    for it in server.asked() {
+        assert_eq!(it.authorization, "Bearer from-exec");
+    }
+}
+
+#[test]
 fn a_changed_key_is_taken_up_or_said_to_need_a_restart() {
     let Some(plugins) = plugins() else { return };
     let items: Vec<_> = (0..8).map(|n| event(&format!("e{n}"), 9, "p")).collect();

@@ -10,6 +10,7 @@ use std::{
 };
 
 use portent::{
+    check::Check,
     config::Config,
     output::{ChangeRecord, Element},
 };
@@ -42,6 +43,7 @@ fn the_published_schemas_are_those_of_the_types() {
     check_published("replay.schema.json", &schema_for!(Element<'static>));
     check_published("changes.schema.json", &schema_for!(ChangeRecord<'static>));
     check_published("config.schema.json", &schema_for!(Config));
+    check_published("check.schema.json", &schema_for!(Vec<Check>));
 }
 
 /// Every value that a replay of this file prints is as the schema says.

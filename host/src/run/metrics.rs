@@ -427,7 +427,7 @@ impl Sources {
                 .map(move |(name, it)| ([("classifier", &**name)], what(it)))
         };
         to.counter(
-            "portent_plugicalls",
+            "portent_plugin_calls",
             "Calls into a plugin",
             of_each(|it| it.n),
         )?;

@@ -27,6 +27,8 @@ pub(crate) struct Asked {
     /// Path and query.
     pub(crate) uri: String,
     pub(crate) at: Instant,
+    /// The header of that name; empty without one.
+    pub(crate) authorization: String,
 }
 
 impl Asked {
@@ -189,8 +191,13 @@ fn serve(
     let Some(uri) = first.split(' ').nth(1).map(str::to_owned) else {
         return Ok(());
     };
-    let mut line = String::new();
+    let (mut line, mut authorization) = (String::new(), String::new());
     while reader.read_line(&mut line)? > 2 {
+        if let Some((name, value)) = line.split_once(':')
+            && name.eq_ignore_ascii_case("authorization")
+        {
+            value.trim().clone_into(&mut authorization);
+        }
         line.clear();
     }
     let it = {
@@ -199,6 +206,7 @@ fn serve(
             n: asked.len(),
             uri,
             at: Instant::now(),
+            authorization,
         };
         asked.push(it.clone());
         it

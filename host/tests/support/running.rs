@@ -70,6 +70,11 @@ pub(crate) fn config(namespaces: &[&str], plugins: &Path, more: &str) -> String 
 
 impl Running {
     pub(crate) fn start(config: &str, kubeconfig: &Path) -> Self {
+        Self::start_with(config, kubeconfig, &[])
+    }
+
+    /// With these arguments more.
+    pub(crate) fn start_with(config: &str, kubeconfig: &Path, more: &[&str]) -> Self {
         let folder = tempfile::tempdir().expect("there is room for temporary files");
         let path = folder.path().join("portent.yaml");
         fs::write(&path, config).expect("there is room for temporary files");
@@ -79,6 +84,7 @@ impl Running {
             .arg(&path)
             .arg("--kubeconfig")
             .arg(kubeconfig)
+            .args(more)
             .env_remove("PORTENT_LOG")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
