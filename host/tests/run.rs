@@ -25,10 +25,12 @@ fn kubeconfig(server: &Apiserver) -> (TempDir, PathBuf) {
 }
 
 /// Flyte's agent's words for a GPU that is gone.
-const FAULT: &str = "GPU GPU-5a1c has fallen off the bus";
+const FAULT: &str = "[gpu-health] [CRITICAL] Xid 79 (GPU has fallen off the bus) on GPU 5 \
+    GPU-b8c1f0a2-7d43-4e19-9a65-2f0c8e71d4b6. xid=79 severity=critical \
+    gpu_uuid=GPU-b8c1f0a2-7d43-4e19-9a65-2f0c8e71d4b6 gpu_index=5 pci=0000:ab:00.0 node=n pid=1 process=p";
 
 fn fault(name: &str, version: u64, pod: &str) -> String {
-    event_with(name, version, pod, FAULT)
+    event_with(name, version, pod, FAULT).replace("\"Reason\"", "\"GPUXidError\"")
 }
 
 /// Answers a LIST of the pods' Events, and a watch that brings nothing.
@@ -93,6 +95,44 @@ fn it_tells_of_what_it_lists_and_then_of_what_is_new_and_ends_when_asked() {
     assert!(
         status.success() && took < Duration::from_secs(5),
         "{status} after {took:?}"
+    );
+}
+
+#[test]
+fn a_fault_is_told_of_that_is_gone_before_anyone_could_look_at_it() {
+    let Some(plugins) = plugins() else { return };
+    let server = Apiserver::start(|it| {
+        if !it.is_watch() {
+            return Answer::json(list(10, "", &[]));
+        }
+        // In one piece: both are read before anything else is done.
+        let frames = [
+            frame("ADDED", &fault("a", 11, "p")),
+            frame("DELETED", &fault("a", 12, "p")),
+        ];
+        Answer::Pieces(
+            vec![format!("{}\n", frames.join("\n")).into_bytes()],
+            Then::Silence,
+        )
+    });
+    let (_folder, kubeconfig) = kubeconfig(&server);
+    let portent = Running::start(&config(&["ns"], &plugins, ""), &kubeconfig);
+    let raised = portent.until("the fault", |it| {
+        let changes = it.changes();
+        let mut raised = changes
+            .iter()
+            .flat_map(|it| it["raised"].as_array().unwrap());
+        raised.next().cloned()
+    });
+    assert_eq!(raised["code"], "GpuFallenOffBus");
+    assert_eq!(portent.metric("portent_records", &[]), 0);
+    assert_eq!(
+        portent.metric("portent_findings_active", &["GpuFallenOffBus"]),
+        1
+    );
+    assert_eq!(
+        portent.metric("portent_findings_raised_total", &["GpuFallenOffBus"]),
+        1
     );
 }
 
