@@ -16,8 +16,10 @@ use crate::process::{
     cargo, optimised_portent, output, plugins_dir, program, root, run as run_child, target_dir,
 };
 
+mod live;
 mod replay;
 
+pub(crate) use live::run as run_live;
 pub(crate) use replay::run as run_replay;
 
 /// Nanoseconds of a processor that an Event may take, by workload.

@@ -65,6 +65,8 @@ enum Command {
 enum BenchOf {
     /// A recording of 3 million Events, through the whole program: time and memory
     Replay,
+    /// `portent run`, against a scripted server and a real one: latency, processor time and memory
+    Live,
 }
 
 fn main() -> Result<ExitCode> {
@@ -80,6 +82,7 @@ fn main() -> Result<ExitCode> {
         Command::Testbed => testbed::run().map(|()| ExitCode::SUCCESS),
         Command::Bench { check, bless, of } => match (of, check, bless) {
             (Some(BenchOf::Replay), ..) => bench::run_replay(),
+            (Some(BenchOf::Live), ..) => bench::run_live(),
             (None, true, _) => bench::run(Counts::Check),
             (None, false, true) => bench::run(Counts::Bless),
             (None, false, false) => bench::run(Counts::Show),
