@@ -192,6 +192,10 @@ impl Dispatcher {
 
     /// Classifies these subjects now, for the plugins that have yet to see them.
     pub fn settle(&mut self, subjects: &[SubjectKey], on_change: &mut dyn FnMut(Change)) {
+        // As it is for most Events: they move nobody.
+        if subjects.is_empty() {
+            return;
+        }
         let mut only: Vec<_> = self.queues.iter().map(|_| Queue::default()).collect();
         for (all, only) in self.queues.iter_mut().zip(&mut only) {
             for subject in subjects.iter().filter(|it| all.dirty.remove(it)) {

@@ -4,6 +4,8 @@
 //! the sandbox knows how they crossed. What is held is in [`Outcomes`], and how a
 //! new outcome meets it is the one thing in here that is not plain: see `merge`.
 
+use std::{fmt, sync::Arc};
+
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
@@ -112,8 +114,13 @@ pub struct Identity {
 }
 
 /// Keys and values, sorted; a key comes once.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Attributes(Vec<(Box<str>, Box<str>)>);
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Attributes {
+    /// Key, value, key, value, end to end: a few dozen come with each Event, and
+    /// would else be as many allocations.
+    text: Box<str>,
+    ends: Box<[u32]>,
+}
 
 impl Attributes {
     /// Attributes of these.
@@ -127,12 +134,17 @@ impl Attributes {
         if let Some(twice) = pairs.windows(2).find(|it| it[0].0 == it[1].0) {
             return Err(twice[0].0);
         }
-        Ok(Self(
-            pairs
-                .into_iter()
-                .map(|(key, value)| (key.into(), value.into()))
-                .collect(),
-        ))
+        let parts = pairs.iter().flat_map(|(key, value)| [*key, *value]);
+        let mut text = String::with_capacity(parts.clone().map(str::len).sum());
+        let mut ends = Vec::with_capacity(2 * pairs.len());
+        for it in parts {
+            text.push_str(it);
+            ends.push(u32::try_from(text.len()).unwrap_or(u32::MAX));
+        }
+        Ok(Self {
+            text: text.into(),
+            ends: ends.into(),
+        })
     }
 
     /// The value of a key.
@@ -145,7 +157,22 @@ impl Attributes {
 
     /// All of them, by key.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0.iter().map(|(key, value)| (&**key, &**value))
+        let part = |start: u32, end: u32| {
+            let part = self.text.get(start as usize..end as usize);
+            part.unwrap_or_default()
+        };
+        let mut start = 0;
+        self.ends.chunks_exact(2).map(move |it| {
+            let pair = (part(start, it[0]), part(it[0], it[1]));
+            start = it[1];
+            pair
+        })
+    }
+}
+
+impl fmt::Debug for Attributes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter()).finish()
     }
 }
 
@@ -171,7 +198,8 @@ impl Evidence {
     #[must_use]
     pub fn of(record: &Record) -> Self {
         Self {
-            event: record.event_ref(),
+            // A finding outlives its Events, and what they say with them.
+            event: record.event_ref().detached(),
             last_seen: record.last_seen(),
             live: true,
         }
@@ -268,7 +296,8 @@ pub struct Outcome {
     /// No two of one identity.
     pub findings: Vec<Finding>,
     /// In the order in which a person should read them.
-    pub additional_reasons: Vec<AdditionalReason>,
+    /// A change tells of most of them once more.
+    pub additional_reasons: Vec<Arc<AdditionalReason>>,
     /// For a subject with a failure only.
     pub verdict: Option<Verdict>,
     /// What a later host may understand.

@@ -204,7 +204,7 @@ impl<'a> Element<'a> {
                 additional_reasons: outcome
                     .additional_reasons
                     .iter()
-                    .map(AdditionalReason::new)
+                    .map(|it| AdditionalReason::new(it))
                     .collect(),
                 verdict: outcome.verdict.as_ref().map(Verdict::new),
                 attributes: Attributes(&outcome.attributes),
@@ -307,9 +307,9 @@ impl<'a> Identity<'a> {
 impl<'a> Event<'a> {
     fn new(it: &'a EventRef) -> Self {
         Self {
-            namespace: &it.namespace,
-            name: &it.name,
-            uid: &it.uid,
+            namespace: it.namespace(),
+            name: it.name(),
+            uid: it.uid(),
         }
     }
 }

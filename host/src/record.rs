@@ -6,7 +6,7 @@
 //! an object that its writer could not vouch for, becomes no record at all but a
 //! [`Rejected`], which is counted.
 
-use std::{fmt, sync::Arc};
+use std::{cmp::Ordering, fmt, sync::Arc};
 
 pub mod decode;
 mod key;
@@ -20,14 +20,78 @@ use crate::text;
 pub type UnixMs = u64;
 
 /// Refers to an Event after its record may be gone.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+///
+/// It shares its text with the record that it was made of, or with nobody
+/// ([`EventRef::detached`]).
+#[derive(Clone)]
 pub struct EventRef {
+    /// Begins with uid, namespace and name.
+    text: Arc<str>,
+    ends: [u16; 3],
+}
+
+impl EventRef {
     /// Namespace of the Event itself.
-    pub namespace: Arc<str>,
+    #[must_use]
+    pub fn namespace(&self) -> &str {
+        self.part(self.ends[0], self.ends[1])
+    }
+
     /// Name of the Event itself.
-    pub name: Arc<str>,
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.part(self.ends[1], self.ends[2])
+    }
+
     /// Its uid, empty when unknown.
-    pub uid: Arc<str>,
+    #[must_use]
+    pub fn uid(&self) -> &str {
+        self.part(0, self.ends[0])
+    }
+
+    fn part(&self, start: u16, end: u16) -> &str {
+        self.text.get(start.into()..end.into()).unwrap_or_default()
+    }
+
+    /// The same with a text of its own, for who holds it longer than the record
+    /// and would hold the note with it.
+    #[must_use]
+    pub fn detached(&self) -> Self {
+        Self {
+            text: self.part(0, self.ends[2]).into(),
+            ends: self.ends,
+        }
+    }
+
+    fn parts(&self) -> (&str, &str, &str) {
+        (self.namespace(), self.name(), self.uid())
+    }
+}
+
+impl PartialEq for EventRef {
+    fn eq(&self, other: &Self) -> bool {
+        self.parts() == other.parts()
+    }
+}
+
+impl Eq for EventRef {}
+
+impl PartialOrd for EventRef {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for EventRef {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.parts().cmp(&other.parts())
+    }
+}
+
+impl fmt::Debug for EventRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.parts().fmt(f)
+    }
 }
 
 /// How much of an Event's text is kept.
@@ -402,13 +466,14 @@ impl Record {
         self.text.len()
     }
 
-    /// A reference that outlives the record.
+    /// A reference that outlives the record, and shares its text.
     #[must_use]
     pub fn event_ref(&self) -> EventRef {
+        // No part is longer than `IDENTITY_MAX_BYTES`.
+        let ends = [Field::Uid, Field::Namespace, Field::Name];
         EventRef {
-            namespace: self.namespace().into(),
-            name: self.name().into(),
-            uid: self.uid().into(),
+            text: Arc::clone(&self.text),
+            ends: ends.map(|it| u16::try_from(self.ends[it as usize]).unwrap_or(u16::MAX)),
         }
     }
 

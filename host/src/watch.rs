@@ -40,7 +40,7 @@ use tokio::{
 };
 
 use crate::{
-    record::decode::{Text, WireEvent},
+    record::decode::{Text, WireEvent, from_json},
     scope::Watch,
 };
 
@@ -262,7 +262,7 @@ impl Informer {
         let event_max = self.shared.budget.event_max;
         let mut inflow = Inflow::new(body, &self.shared.budget);
         page::read(&mut inflow, event_max, |item| match item {
-            Item::Whole(bytes) => match serde_json::from_slice(bytes) {
+            Item::Whole(bytes) => match from_json(bytes) {
                 Ok(event) => on(self.listing, Observed::Put(event)),
                 Err(err) => self.undecodable("an item of a LIST", &err),
             },
@@ -375,7 +375,7 @@ impl Informer {
             object: WireEvent<'a>,
         }
 
-        let Frame { kind, object } = match serde_json::from_slice(line) {
+        let Frame { kind, object } = match from_json(line) {
             Ok(frame) => frame,
             Err(err) => {
                 self.undecodable("a frame", &err);

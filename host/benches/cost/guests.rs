@@ -4,7 +4,10 @@ use std::{env, path::Path, path::PathBuf, sync::Arc};
 
 use portent::{
     plugins::{Plugin, PluginSet},
-    record::{Caps, ObjectKey, Record, decode::WireEvent},
+    record::{
+        Caps, ObjectKey, Record,
+        decode::{WireEvent, from_json},
+    },
     sandbox::{Limits, Sandbox},
     store::{Confirmation, Store},
     subject::{Subject, SubjectKey},
@@ -39,7 +42,7 @@ pub(crate) fn split(lines: &[u8]) -> Vec<&[u8]> {
 
 /// An Event of a JSON line.
 pub(crate) fn decoded(line: &[u8]) -> WireEvent<'_> {
-    serde_json::from_slice(line).expect("the generator writes JSON")
+    from_json(line).expect("the generator writes JSON")
 }
 
 /// An Event's record, and the object that it regards.

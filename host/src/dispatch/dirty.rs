@@ -1,55 +1,74 @@
 //! The subjects that have changed since a plugin saw them last: each once, the
 //! one that has waited longest first.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{HashMap, VecDeque};
 
 use crate::subject::SubjectKey;
 
 /// Subjects in the order in which they were marked first.
 #[derive(Debug, Default)]
 pub(super) struct DirtySet {
-    place: HashMap<SubjectKey, u64>,
-    order: BTreeMap<u64, SubjectKey>,
+    /// The place of each that is in.
+    places: HashMap<SubjectKey, u64>,
+    /// Those that are in, at their places, and some that were taken out since.
+    /// Never more of these than of the others, and none of them in front.
+    queue: VecDeque<(u64, SubjectKey)>,
     next: u64,
 }
 
 impl DirtySet {
     /// Adds a subject, unless it is in already.
     pub(super) fn mark(&mut self, subject: &SubjectKey) {
-        if self.place.contains_key(subject) {
+        if self.places.contains_key(subject) {
             return;
         }
-        self.place.insert(subject.clone(), self.next);
-        self.order.insert(self.next, subject.clone());
+        self.places.insert(subject.clone(), self.next);
+        self.queue.push_back((self.next, subject.clone()));
         self.next += 1;
     }
 
     /// Takes a subject out; says whether it was in.
     pub(super) fn remove(&mut self, subject: &SubjectKey) -> bool {
-        let place = self.place.remove(subject);
-        place.is_some_and(|it| self.order.remove(&it).is_some())
+        let was_in = self.places.remove(subject).is_some();
+        if was_in {
+            self.tidy();
+        }
+        was_in
     }
 
     /// Whether a subject is in.
     pub(super) fn contains(&self, subject: &SubjectKey) -> bool {
-        self.place.contains_key(subject)
+        self.places.contains_key(subject)
     }
 
     /// How many are in.
     pub(super) fn len(&self) -> usize {
-        self.place.len()
+        self.places.len()
     }
 
     /// The one that has waited longest.
     pub(super) fn peek(&self) -> Option<&SubjectKey> {
-        self.order.first_key_value().map(|(_, subject)| subject)
+        self.queue.front().map(|(_, subject)| subject)
     }
 
     /// Takes out the one that has waited longest.
     pub(super) fn pop(&mut self) -> Option<SubjectKey> {
-        let (_, subject) = self.order.pop_first()?;
-        self.place.remove(&subject);
+        let (_, subject) = self.queue.pop_front()?;
+        self.places.remove(&subject);
+        self.tidy();
         Some(subject)
+    }
+
+    /// Drops from the queue who is no longer in.
+    fn tidy(&mut self) {
+        let Self { places, queue, .. } = self;
+        let is_in = |(place, subject): &(u64, SubjectKey)| places.get(subject) == Some(place);
+        if 2 * places.len() < queue.len() {
+            queue.retain(is_in);
+        }
+        while queue.front().is_some_and(|it| !is_in(it)) {
+            queue.pop_front();
+        }
     }
 }
 
@@ -81,6 +100,20 @@ mod tests {
         assert_eq!(dirty.peek(), Some(&subject("b")));
         assert_eq!(dirty.pop(), Some(subject("b")));
         assert_eq!(dirty.pop(), None);
-        assert!(dirty.place.is_empty() && dirty.order.is_empty());
+        assert!(dirty.places.is_empty() && dirty.queue.is_empty());
+    }
+
+    #[test]
+    fn whoever_is_taken_out_early_takes_no_room() {
+        let mut dirty = DirtySet::default();
+        dirty.mark(&subject("first"));
+        for idx in 0..1_000 {
+            let it = subject(&format!("pod-{idx}"));
+            dirty.mark(&it);
+            assert!(dirty.remove(&it) && !dirty.contains(&it));
+            assert!(dirty.queue.len() <= 2 * dirty.places.len());
+        }
+        assert_eq!(dirty.pop(), Some(subject("first")));
+        assert!(dirty.queue.is_empty());
     }
 }

@@ -7,7 +7,7 @@
 //! evidence, or that of what it ended, is live, so that the old Event of a fault
 //! cannot raise again what a newer one cleared.
 
-use std::cmp::Reverse;
+use std::{cmp::Reverse, sync::Arc};
 
 use super::{
     AdditionalReason, EVIDENCE_MAX, EndReason, Evidence, Finding, Held, Identity, Outcome, Status,
@@ -25,7 +25,7 @@ pub struct Delta {
     /// Findings that held and do not any more, and why.
     pub cleared: Vec<(Finding, EndReason)>,
     /// Additional reasons that are new or say something else.
-    pub additional_reasons: Vec<AdditionalReason>,
+    pub additional_reasons: Vec<Arc<AdditionalReason>>,
     /// The verdict, if it is new or says something else.
     pub verdict: Option<Verdict>,
 }
@@ -130,7 +130,7 @@ fn refresh(held: &mut Held, subject: &Subject) {
         let record = subject
             .live
             .iter()
-            .find(|record| record.name() == &*it.event.name && record.uid() == &*it.event.uid);
+            .find(|record| record.name() == it.event.name() && record.uid() == it.event.uid());
         it.live = record.is_some();
         it.last_seen = it
             .last_seen

@@ -298,8 +298,8 @@ fn evidence_is_a_union_of_the_newest() {
     let held = pod.held().unwrap();
     let evidence = &held.outcome.findings[0].evidence;
     assert_eq!(evidence.len(), EVIDENCE_MAX);
-    assert_eq!(&*evidence[0].event.name, "e19");
-    assert_eq!(&*evidence[15].event.name, "e04");
+    assert_eq!(evidence[0].event.name(), "e19");
+    assert_eq!(evidence[15].event.name(), "e04");
 }
 
 #[test]
@@ -315,7 +315,7 @@ fn additional_reasons_live_and_die_with_their_records() {
         attributes: Attributes::default(),
     });
     let outcome = Outcome {
-        additional_reasons: reasons.collect(),
+        additional_reasons: reasons.map(Arc::new).collect(),
         ..Outcome::default()
     };
     assert_eq!(

@@ -7,7 +7,6 @@ use sha2::{Digest as _, Sha256};
 use super::{AdditionalReason, Classifier, Finding, Object, Verdict};
 use crate::{
     outcome::{self, Change, Delta, EndReason},
-    record::EventRef,
     subject::SubjectKey,
     text::hex,
 };
@@ -130,12 +129,10 @@ impl Ids<'_> {
     }
 
     fn additional_reason(&self, it: &outcome::AdditionalReason) -> String {
-        let EventRef {
-            namespace,
-            name,
-            uid,
-        } = &it.event;
-        let said = [namespace, name, uid, &*it.text, &it.at.to_string()];
+        let event = &it.event;
+        let whose = [event.namespace(), event.name(), event.uid()];
+        let at = it.at.to_string();
+        let said = [whose[0], whose[1], whose[2], &it.text, &at];
         self.hash("additional-reason", &said, &it.attributes)
     }
 

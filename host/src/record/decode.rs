@@ -16,6 +16,21 @@ use serde::{
 
 use super::UnixMs;
 
+/// Reads a value that borrows from its JSON.
+///
+/// That the JSON is UTF-8 is looked at once, and not for each of its texts. What is
+/// not may still do: a text that nobody reads is not looked at.
+///
+/// # Errors
+///
+/// If the bytes are not JSON, or not what is wanted.
+pub fn from_json<'de, T: Deserialize<'de>>(json: &'de [u8]) -> serde_json::Result<T> {
+    match str::from_utf8(json) {
+        Ok(json) => serde_json::from_str(json),
+        Err(_) => serde_json::from_slice(json),
+    }
+}
+
 /// A text; empty when absent, null or no text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Text<'a>(Cow<'a, str>);

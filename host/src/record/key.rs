@@ -1,6 +1,11 @@
 //! Which object an Event is about, as a key.
 
-use std::{cmp::Ordering, fmt, sync::Arc};
+use std::{
+    cmp::Ordering,
+    fmt,
+    hash::{BuildHasher as _, Hash, Hasher, RandomState},
+    sync::{Arc, LazyLock},
+};
 
 /// No namespace, kind, name or uid in Kubernetes is longer (a DNS subdomain has
 /// at most 253 characters, RFC 1123), but the server does not check those that
@@ -10,13 +15,19 @@ pub const IDENTITY_MAX_BYTES: usize = 253;
 /// The object that an Event regards.
 ///
 /// A Node, or any other object of the cluster's scope, has the empty namespace.
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct ObjectKey {
-    /// Namespace, kind and name, end to end: one allocation, cheap to clone.
-    text: Arc<str>,
+    /// Of what follows. An Event's key is looked up some ten times.
+    hash: u64,
     namespace_end: u16,
     kind_end: u16,
+    /// Namespace, kind and name, end to end: one allocation, cheap to clone.
+    text: Arc<str>,
 }
+
+/// Whoever may create Events chooses names, and must not choose their hashes: the
+/// key of this one is drawn at random in each process.
+static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 
 impl ObjectKey {
     /// A key of these three. `None` when one of them is longer than
@@ -31,10 +42,12 @@ impl ObjectKey {
         }
         let namespace_end = u16::try_from(namespace.len()).ok()?;
         let kind_end = u16::try_from(namespace.len() + kind.len()).ok()?;
+        let text: Arc<str> = [namespace, kind, name].concat().into();
         Some(Self {
-            text: [namespace, kind, name].concat().into(),
+            hash: HASHER.hash_one((&*text, namespace_end, kind_end)),
             namespace_end,
             kind_end,
+            text,
         })
     }
 
@@ -62,6 +75,12 @@ impl ObjectKey {
 
     fn parts(&self) -> (&str, &str, &str) {
         (self.namespace(), self.kind(), self.name())
+    }
+}
+
+impl Hash for ObjectKey {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.hash);
     }
 }
 

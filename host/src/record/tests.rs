@@ -130,7 +130,7 @@ fn each_field_is_kept_under_its_name() {
     assert_eq!(it.count(), 9);
     let event = it.event_ref();
     assert_eq!(
-        [&*event.namespace, &*event.name, &*event.uid],
+        [event.namespace(), event.name(), event.uid()],
         ["team-a", "train-0.back-off", "e1"]
     );
 }
@@ -271,4 +271,32 @@ fn a_note_of_the_corpus_is_cut_before_the_character_that_is_over() {
         },
         "and no more than that is held of it"
     );
+}
+
+#[test]
+fn what_is_no_utf8_matters_where_it_is_read_only() {
+    let with = |note: &[u8], other: &[u8]| {
+        let parts: [&[u8]; 5] = [b"{\"note\":\"", note, b"\",\"odd\":\"", other, b"\"}"];
+        let json = parts.concat();
+        decode::from_json::<WireEvent<'_>>(&json).map(|it| it.note.to_string())
+    };
+    assert_eq!(with("grün".as_bytes(), b"x").unwrap(), "grün");
+    assert_eq!(with(b"said", b"\xff").unwrap(), "said");
+    assert!(with(b"\xff", b"x").is_err());
+}
+
+#[test]
+fn a_detached_reference_is_the_same_and_holds_no_note() {
+    let (_, it) = Record::pare_down(
+        &decode::from_json(
+            br#"{"metadata":{"namespace":"ns","name":"e","uid":"u"},"involvedObject":{"kind":"Pod",
+                "namespace":"ns","name":"p"},"message":"a note"}"#,
+        )
+        .unwrap(),
+        Caps::default(),
+    )
+    .unwrap();
+    let event = it.event_ref();
+    assert_eq!(event, event.detached());
+    assert_eq!(&*event.detached().text, "unse");
 }

@@ -12,6 +12,7 @@ use std::{
     cmp::Reverse,
     collections::BTreeMap,
     io::{self, Write},
+    sync::Arc,
 };
 
 use comfy_table::{Attribute, Cell, Color, ContentArrangement, Table, presets};
@@ -93,7 +94,7 @@ enum Section {
 enum Row {
     Finding(ObjectKey, Finding),
     NotClassified(ObjectKey, Box<str>, CallFailure),
-    History(ObjectKey, AdditionalReason),
+    History(ObjectKey, Arc<AdditionalReason>),
 }
 
 impl Digest {
@@ -141,7 +142,7 @@ impl Digest {
                     object: Some(object.clone()),
                     ..Rank::new(Section::History, worst, line.at)
                 };
-                self.put(rank, || Row::History(object, line.clone()));
+                self.put(rank, || Row::History(object, Arc::clone(line)));
             }
         }
     }

@@ -239,19 +239,18 @@ impl Guest {
     ) -> Result<Vec<Result<Outcome, CallFailure>>, CallFailure> {
         spent.calls += 1;
         let reads = &self.description.reads;
-        let events: Vec<Vec<_>> = subjects
-            .iter()
-            .map(|it| {
-                it.events
-                    .iter()
-                    .map(|event| lower::event(event, it, reads))
-                    .collect()
-            })
-            .collect();
+        let mut events = Vec::with_capacity(subjects.iter().map(|it| it.events.len()).sum());
+        for it in subjects {
+            events.extend(it.events.iter().map(|event| lower::event(event, it, reads)));
+        }
+        let mut rest = &*events;
         let lowered: Vec<_> = subjects
             .iter()
-            .zip(&events)
-            .map(|(it, events)| lower::subject(it, events))
+            .map(|it| {
+                let (own, others) = rest.split_at(it.events.len());
+                rest = others;
+                lower::subject(it, own)
+            })
             .collect();
 
         let instance = Instance::new(&self.pre, &self.name, &self.limits, self.fuel(subjects))?;

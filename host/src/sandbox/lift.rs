@@ -4,7 +4,7 @@
 //! cannot say: indices that exist, identities that come once, codes that were
 //! declared. One subject's answer that breaks a rule costs that subject only.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use super::{bindings::types, description::Description, limits::Limits};
 use crate::{
@@ -66,7 +66,7 @@ pub(super) fn outcome(
     }
     let reasons = additional_reasons
         .into_iter()
-        .map(|it| check.additional_reason(it));
+        .map(|it| check.additional_reason(it).map(Arc::new));
     let additional_reasons = reasons.collect::<Result<_, _>>()?;
     let verdict = verdict.map(|it| check.verdict(it, &findings)).transpose()?;
     let attributes = check.attributes("the outcome", &attributes)?;

@@ -6,7 +6,7 @@ use crate::{
         AdditionalReason, Attributes, Blame, Delta, EndReason, Finding, Identity, Provenance,
         Severity, Status,
     },
-    record::{EventRef, ObjectKey},
+    record::{Caps, EventRef, ObjectKey, Record},
     store::Version,
 };
 
@@ -66,18 +66,27 @@ fn cleared(key: &str) -> Delta {
     }
 }
 
+fn event_ref(name: &str) -> EventRef {
+    let json = serde_json::json!({
+        "metadata": { "namespace": "ns", "name": name, "uid": name },
+        "regarding": { "kind": "Pod", "namespace": "ns", "name": "p" },
+    });
+    let wire = json.to_string();
+    let wire = serde_json::from_str(&wire).unwrap();
+    Record::pare_down(&wire, Caps::default())
+        .unwrap()
+        .1
+        .event_ref()
+}
+
 fn reason(event: &str, text: &str) -> Delta {
     Delta {
-        additional_reasons: vec![AdditionalReason {
+        additional_reasons: vec![Arc::new(AdditionalReason {
             text: text.into(),
             at: 1,
-            event: EventRef {
-                namespace: "ns".into(),
-                name: event.into(),
-                uid: event.into(),
-            },
+            event: event_ref(event),
             attributes: Attributes::default(),
-        }],
+        })],
         ..Delta::default()
     }
 }
@@ -104,7 +113,7 @@ fn check_fold(deltas: impl IntoIterator<Item = Delta>, want: &[&str], n_lost: us
         .chain(
             additional_reasons
                 .iter()
-                .map(|it| format!("{}={}", it.event.name, it.text)),
+                .map(|it| format!("{}={}", it.event.name(), it.text)),
         )
         .collect();
     assert_eq!(

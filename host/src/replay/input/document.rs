@@ -16,7 +16,7 @@ use super::{
     position::{Held, Place},
 };
 use crate::{
-    record::decode::{Fields as _, Taken, Text, WireEvent},
+    record::decode::{Fields as _, Taken, Text, WireEvent, from_json},
     text::{Visible, cut},
 };
 
@@ -196,7 +196,7 @@ impl<'r, R: Reader> Out<'r, R> {
 
     /// All that there is in a document. False if it cannot be decoded.
     pub(super) fn document(&mut self, held: Held<'_>) -> bool {
-        match serde_json::from_slice(held.bytes) {
+        match from_json(held.bytes) {
             Ok(document) => {
                 self.decoded(held, document);
                 true
@@ -256,7 +256,7 @@ impl<'r, R: Reader> Out<'r, R> {
 
     /// An item of a list.
     pub(super) fn item(&mut self, held: Held<'_>) {
-        match serde_json::from_slice(held.bytes) {
+        match from_json(held.bytes) {
             Ok(single) => self.single(held.place_at(0), single, Item::Put),
             Err(err) => self.failed(held, &err),
         }

@@ -8,6 +8,7 @@
 use serde_json::error::Category;
 
 use super::{Input, Reader, document::Document, position::Held};
+use crate::record::decode::from_json;
 
 /// What is taken for a line to be tried at once; a longer one goes the long way.
 /// Also as much of another line as is looked at to say what it is.
@@ -42,7 +43,7 @@ impl<R: Reader> Input<'_, '_, R> {
             if !(text.starts_with(b"{") && text.ends_with(b"}")) || self.item_max < text.len() {
                 return false;
             }
-            let Ok(document) = serde_json::from_slice::<Document<'_>>(text) else {
+            let Ok(document) = from_json::<Document<'_>>(text) else {
                 return false;
             };
             let mut place = self.window.here();
