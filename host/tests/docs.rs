@@ -21,12 +21,13 @@ use portent::{
 };
 use serde_json::Value;
 
-const PAGES: [&str; 11] = [
+const PAGES: [&str; 12] = [
     "README.md",
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
     "CHANGELOG.md",
     "deploy/README.md",
+    "docs/benchmarks.md",
     "docs/configuration.md",
     "docs/running.md",
     "docs/replay.md",
