@@ -2,7 +2,8 @@
 //!
 //! No destructor runs when a process is killed, or leaves by `exit` as a test binary does. So each server is the
 //! child of a shell that reads a pipe of ours. When the pipe is closed, by us or by the kernel, the shell kills
-//! the server. It ends with the server too, so that we notice.
+//! the server. A signal to the whole group, as Ctrl-C or `timeout` sends one, reaches the shell as well: it kills the
+//! server then too. It ends with the server, so that we notice.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -13,6 +14,7 @@ const KEEPER: &str = r#"
 exec 3<&0
 "$@" 3<&- </dev/null &
 server=$!
+trap 'kill -KILL "$server"' TERM INT HUP
 { read -r _ <&3; kill -KILL "$server"; } 2>/dev/null &
 reader=$!
 wait "$server"
