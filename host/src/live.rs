@@ -202,7 +202,8 @@ impl Live {
         self.counters.deletions.fetch_add(1, Relaxed);
         // What is refused or out of scope was so when it came, too.
         let is_cluster_scoped = |kind: &str| self.scope.cluster_scoped().contains(kind);
-        let Ok((object, record)) = Record::pare_down_where(wire, self.caps, is_cluster_scoped)
+        let Ok((object, record)) =
+            Record::pare_down_where(wire, self.caps, self.store.interner(), is_cluster_scoped)
         else {
             return;
         };
@@ -303,7 +304,8 @@ impl Live {
             .malformed_fields
             .fetch_add(wire.n_malformed().into(), Relaxed);
         let is_cluster_scoped = |kind: &str| self.scope.cluster_scoped().contains(kind);
-        let pared = Record::pare_down_where(wire, self.caps, is_cluster_scoped);
+        let pared =
+            Record::pare_down_where(wire, self.caps, self.store.interner(), is_cluster_scoped);
         let (object, record) = pared.inspect_err(|why| counters.reject(*why)).ok()?;
         let is_in_scope = self.scope.kinds().contains(object.kind())
             && (object.namespace().is_empty() || self.scope.admits_namespace(object.namespace()));

@@ -9,9 +9,12 @@
 use std::{cmp::Ordering, fmt, sync::Arc};
 
 pub mod decode;
+mod interner;
 mod key;
 
 use decode::{WireEvent, WireRef};
+use interner::Repeated;
+pub use interner::{INTERNED_MAX_BYTES, Interner};
 pub use key::{IDENTITY_MAX_BYTES, ObjectKey};
 
 use crate::text;
@@ -101,9 +104,13 @@ pub struct Caps {
     /// 1,024 bytes only where `eventTime` is set; 1 MB has been seen accepted.
     pub note_bytes: usize,
     /// Bytes of any other text that is no identity: reason, action, controller,
-    /// instance, field path, type, API version, resource version.
+    /// instance, field path, type, API version, resource version. At most
+    /// [`FIELD_MAX_BYTES`].
     pub field_bytes: usize,
 }
+
+/// What [`Caps::field_bytes`] may be at most.
+pub const FIELD_MAX_BYTES: usize = 4 << 10;
 
 impl Default for Caps {
     fn default() -> Self {
@@ -171,48 +178,58 @@ const CLUSTER_EVENT_NAMESPACES: [&str; 2] = ["default", "kube-system"];
 /// Kinds known to be of the cluster's scope.
 const CLUSTER_KINDS: [&str; 1] = ["Node"];
 
-/// The text fields of a record, in the order in which they are stored.
+/// The texts that are a record's own, in the order in which they are stored. The
+/// note comes behind the last of them.
 #[derive(Clone, Copy)]
-#[expect(
-    clippy::enum_variant_names,
-    reason = "`fieldPath` is Kubernetes' name for it"
-)]
-enum Field {
+enum Own {
     Uid,
     Namespace,
     Name,
     ResourceVersion,
     ObjectUid,
-    ObjectApiVersion,
     FieldPath,
-    EventType,
-    Reason,
-    Action,
-    Note,
-    Controller,
-    Instance,
-    RelatedApiVersion,
-    RelatedKind,
     RelatedNamespace,
     RelatedName,
     RelatedUid,
 }
 
-const N_FIELDS: usize = Field::RelatedUid as usize + 1;
+const N_OWN: usize = Own::RelatedUid as usize + 1;
 
-/// What is kept of one Event. Its memory is one shared text and a fixed part.
+/// The texts that say what kind of news it is: few for a whole cluster.
+#[derive(Clone, Copy)]
+enum Sort {
+    ObjectApiVersion,
+    EventType,
+    Reason,
+    Action,
+    RelatedApiVersion,
+    RelatedKind,
+}
+
+/// The texts that say whose news it is: as many as there are nodes.
+#[derive(Clone, Copy)]
+enum Source {
+    Controller,
+    Instance,
+}
+
+/// What is kept of one Event. Its memory is a fixed part and one text; what Event
+/// after Event repeats is held once for all of them ([`Interner`]).
 ///
 /// Times are claims of whoever wrote the Event: they order what is read and
 /// never decide what is kept.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Record {
     text: Arc<str>,
-    /// Where each [`Field`] ends in `text`.
-    ends: [u32; N_FIELDS],
-    count: u32,
+    sort: Arc<Repeated>,
+    source: Arc<Repeated>,
     created: UnixMs,
     first_seen: UnixMs,
     last_seen: UnixMs,
+    count: u32,
+    /// Where each [`Own`] ends in `text`. None of them is longer than
+    /// [`IDENTITY_MAX_BYTES`] or [`FIELD_MAX_BYTES`].
+    ends: [u16; N_OWN],
 }
 
 impl Record {
@@ -222,8 +239,12 @@ impl Record {
     ///
     /// If the Event lacks an identity, or regards what its namespace has no say
     /// about ([`Rejected`]).
-    pub fn pare_down(wire: &WireEvent<'_>, caps: Caps) -> Result<(ObjectKey, Self), Rejected> {
-        Self::pare_down_where(wire, caps, |kind| CLUSTER_KINDS.contains(&kind))
+    pub fn pare_down(
+        wire: &WireEvent<'_>,
+        caps: Caps,
+        interner: &Interner,
+    ) -> Result<(ObjectKey, Self), Rejected> {
+        Self::pare_down_where(wire, caps, interner, |kind| CLUSTER_KINDS.contains(&kind))
     }
 
     /// The same, where it is known which kinds are of the cluster's scope.
@@ -234,6 +255,7 @@ impl Record {
     pub fn pare_down_where(
         wire: &WireEvent<'_>,
         caps: Caps,
+        interner: &Interner,
         is_cluster_scoped: impl Fn(&str) -> bool,
     ) -> Result<(ObjectKey, Self), Rejected> {
         let (meta, object) = (&wire.metadata, &wire.regarding);
@@ -264,36 +286,42 @@ impl Record {
         } else {
             &object.uid
         };
-        let field = |text| text::cut(text, caps.field_bytes);
+        let field_bytes = caps.field_bytes.min(FIELD_MAX_BYTES);
+        let field = |text| text::cut(text, field_bytes);
         let or_else = |it, other| if str::is_empty(it) { other } else { it };
         // An object that is merely related is text for a reader, not a key.
         let related = &wire.related;
-        let fields: [&str; N_FIELDS] = [
+        let sort = interner.intern(&[
+            field(&object.api_version),
+            field(&wire.event_type),
+            field(&wire.reason),
+            field(&wire.action),
+            field(&related.api_version),
+            field(&related.kind),
+        ]);
+        let source = interner.intern(&[
+            field(or_else(&wire.controller, &wire.source.component)),
+            field(or_else(&wire.instance, &wire.source.host)),
+        ]);
+        let own: [&str; N_OWN] = [
             &meta.uid,
             &meta.namespace,
             &meta.name,
             field(&meta.resource_version),
             object_uid,
-            field(&object.api_version),
             field(&object.field_path),
-            field(&wire.event_type),
-            field(&wire.reason),
-            field(&wire.action),
-            text::cut(&wire.note, caps.note_bytes),
-            field(or_else(&wire.controller, &wire.source.component)),
-            field(or_else(&wire.instance, &wire.source.host)),
-            field(&related.api_version),
-            field(&related.kind),
             field(&related.namespace),
             field(&related.name),
             field(&related.uid),
         ];
-        let mut ends = [0; N_FIELDS];
+        let mut ends = [0; N_OWN];
         let mut end = 0;
-        for (idx, it) in fields.iter().enumerate() {
+        for (idx, it) in own.iter().enumerate() {
             end += it.len();
-            ends[idx] = u32::try_from(end).unwrap_or(u32::MAX);
+            ends[idx] = u16::try_from(end).unwrap_or(u16::MAX);
         }
+        let note = text::cut(&wire.note, caps.note_bytes);
+        let text = own.into_iter().chain([note]).collect::<String>().into();
 
         let claimed_last = wire
             .series
@@ -314,101 +342,113 @@ impl Record {
             .find(|it| 0 < *it)
             .unwrap_or(1);
         let record = Self {
-            text: fields.concat().into(),
-            ends,
-            count,
+            text,
+            sort,
+            source,
             created,
             first_seen,
             last_seen,
+            count,
+            ends,
         };
         Ok((key, record))
     }
 
-    fn field(&self, field: Field) -> &str {
+    fn own(&self, field: Own) -> &str {
         let idx = field as usize;
         let start = if idx == 0 { 0 } else { self.ends[idx - 1] };
         self.text
-            .get(start as usize..self.ends[idx] as usize)
+            .get(start.into()..self.ends[idx].into())
             .unwrap_or_default()
+    }
+
+    fn sort(&self, field: Sort) -> &str {
+        self.sort.part(field as usize)
+    }
+
+    fn source(&self, field: Source) -> &str {
+        self.source.part(field as usize)
     }
 
     /// The Event's own uid; empty when unknown.
     #[must_use]
     pub fn uid(&self) -> &str {
-        self.field(Field::Uid)
+        self.own(Own::Uid)
     }
 
     /// The Event's own namespace.
     #[must_use]
     pub fn namespace(&self) -> &str {
-        self.field(Field::Namespace)
+        self.own(Own::Namespace)
     }
 
     /// The Event's own name.
     #[must_use]
     pub fn name(&self) -> &str {
-        self.field(Field::Name)
+        self.own(Own::Name)
     }
 
     /// The Event's resource version; opaque.
     #[must_use]
     pub fn resource_version(&self) -> &str {
-        self.field(Field::ResourceVersion)
+        self.own(Own::ResourceVersion)
     }
 
     /// The uid of the object that it regards; a Node's is its name. Empty when
     /// the Event does not say.
     #[must_use]
     pub fn object_uid(&self) -> &str {
-        self.field(Field::ObjectUid)
+        self.own(Own::ObjectUid)
     }
 
     /// The API version of the object that it regards, for example `v1`.
     #[must_use]
     pub fn object_api_version(&self) -> &str {
-        self.field(Field::ObjectApiVersion)
+        self.sort(Sort::ObjectApiVersion)
     }
 
     /// Part of the object that it regards, for example `spec.containers{main}`.
     #[must_use]
     pub fn field_path(&self) -> &str {
-        self.field(Field::FieldPath)
+        self.own(Own::FieldPath)
     }
 
     /// `Normal`, `Warning`, or what else its writer put there.
     #[must_use]
     pub fn event_type(&self) -> &str {
-        self.field(Field::EventType)
+        self.sort(Sort::EventType)
     }
 
     /// For machines, for example `FailedScheduling`.
     #[must_use]
     pub fn reason(&self) -> &str {
-        self.field(Field::Reason)
+        self.sort(Sort::Reason)
     }
 
     /// What the reporter did, for example `Binding`.
     #[must_use]
     pub fn action(&self) -> &str {
-        self.field(Field::Action)
+        self.sort(Sort::Action)
     }
 
     /// For people. At most [`Caps::note_bytes`] long.
     #[must_use]
     pub fn note(&self) -> &str {
-        self.field(Field::Note)
+        self.text
+            .get(self.ends[N_OWN - 1].into()..)
+            .unwrap_or_default()
     }
 
     /// Who reported it, for example `kubelet`.
     #[must_use]
     pub fn controller(&self) -> &str {
-        self.field(Field::Controller)
+        self.source(Source::Controller)
     }
 
     /// Which of them, often the name of its node.
     #[must_use]
     pub fn instance(&self) -> &str {
-        self.field(Field::Instance)
+        self.source(Source::Instance)
     }
 
     /// The second object that it names: API version, kind, namespace, name and
@@ -416,11 +456,11 @@ impl Record {
     #[must_use]
     pub fn related(&self) -> [&str; 5] {
         [
-            self.field(Field::RelatedApiVersion),
-            self.field(Field::RelatedKind),
-            self.field(Field::RelatedNamespace),
-            self.field(Field::RelatedName),
-            self.field(Field::RelatedUid),
+            self.sort(Sort::RelatedApiVersion),
+            self.sort(Sort::RelatedKind),
+            self.own(Own::RelatedNamespace),
+            self.own(Own::RelatedName),
+            self.own(Own::RelatedUid),
         ]
     }
 
@@ -460,20 +500,25 @@ impl Record {
         is_clamped
     }
 
-    /// Bytes of text that it holds.
+    /// Bytes of all its texts.
     #[must_use]
     pub fn n_text_bytes(&self) -> usize {
-        self.text.len()
+        self.text.len() + self.sort.n_text_bytes() + self.source.n_text_bytes()
+    }
+
+    /// What its texts cost in memory, those aside that it shares.
+    #[must_use]
+    pub fn n_own_bytes(&self) -> usize {
+        // The counts of the text's users stand before it.
+        16 + self.text.len() + self.sort.n_own_bytes() + self.source.n_own_bytes()
     }
 
     /// A reference that outlives the record, and shares its text.
     #[must_use]
     pub fn event_ref(&self) -> EventRef {
-        // No part is longer than `IDENTITY_MAX_BYTES`.
-        let ends = [Field::Uid, Field::Namespace, Field::Name];
         EventRef {
             text: Arc::clone(&self.text),
-            ends: ends.map(|it| u16::try_from(self.ends[it as usize]).unwrap_or(u16::MAX)),
+            ends: [Own::Uid, Own::Namespace, Own::Name].map(|it| self.ends[it as usize]),
         }
     }
 

@@ -181,7 +181,7 @@ impl Replay {
     pub fn put(&mut self, wire: &WireEvent<'_>, to: &mut dyn Listener) -> Result<(), Rejected> {
         self.tally.received += 1;
         self.tally.malformed_fields += u64::from(wire.n_malformed());
-        let (object, record) = Record::pare_down(wire, self.caps)
+        let (object, record) = Record::pare_down(wire, self.caps, self.store.interner())
             .inspect_err(|why| *self.tally.rejected.entry(*why).or_default() += 1)?;
 
         let known = self
@@ -225,7 +225,7 @@ impl Replay {
     /// An Event that is deleted.
     pub fn delete(&mut self, wire: &WireEvent<'_>, to: &mut dyn Listener) {
         self.tally.malformed_fields += u64::from(wire.n_malformed());
-        let Ok((object, record)) = Record::pare_down(wire, self.caps) else {
+        let Ok((object, record)) = Record::pare_down(wire, self.caps, self.store.interner()) else {
             // It was refused when it came, too.
             self.tally.unknown_deletions += 1;
             return;

@@ -32,7 +32,7 @@ use std::{
 
 use dashmap::{DashMap, Entry};
 
-use crate::record::{ObjectKey, Record};
+use crate::record::{Interner, ObjectKey, Record};
 
 /// The live records of one object.
 ///
@@ -53,8 +53,8 @@ pub struct Bucket {
 const BUCKET_BYTES: usize = 512;
 
 /// What a record costs beside its text: its fixed part, in a vector that grows
-/// by doubling, and the counts and the header of the text's allocation.
-const RECORD_BYTES: usize = size_of::<Stored>() * 3 / 2 + 32;
+/// by doubling, and the allocator's header of the text.
+const RECORD_BYTES: usize = size_of::<Stored>() * 3 / 2 + 16;
 
 /// A record and when it came, as a number that only grows.
 #[derive(Clone, Debug)]
@@ -177,6 +177,7 @@ pub struct Store {
     expired: AtomicU64,
     over_count: AtomicU64,
     n_bytes: AtomicUsize,
+    interner: Interner,
     /// One entry for each bucket. Locked within the lock of a bucket's shard,
     /// never the other way round.
     files: Mutex<Files>,
@@ -353,7 +354,14 @@ impl Store {
     /// What all of it costs in memory, about.
     #[must_use]
     pub fn n_bytes(&self) -> usize {
-        self.n_bytes.load(Relaxed)
+        self.n_bytes.load(Relaxed) + self.interner.n_bytes()
+    }
+
+    /// Where its records find the texts that they share. Who else makes records of
+    /// it holds bytes of the store.
+    #[must_use]
+    pub fn interner(&self) -> &Interner {
+        &self.interner
     }
 
     /// Reads a bucket under its lock. `read` must not call the store.
@@ -492,7 +500,7 @@ impl Bucket {
 impl Record {
     /// What it costs in a bucket, about.
     fn n_bytes(&self) -> usize {
-        RECORD_BYTES + self.n_text_bytes()
+        RECORD_BYTES + self.n_own_bytes()
     }
 }
 

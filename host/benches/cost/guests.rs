@@ -5,7 +5,7 @@ use std::{env, path::Path, path::PathBuf, sync::Arc};
 use portent::{
     plugins::{Plugin, PluginSet},
     record::{
-        Caps, ObjectKey, Record,
+        Caps, Interner, ObjectKey, Record,
         decode::{WireEvent, from_json},
     },
     sandbox::{Limits, Sandbox},
@@ -47,7 +47,8 @@ pub(crate) fn decoded(line: &[u8]) -> WireEvent<'_> {
 
 /// An Event's record, and the object that it regards.
 pub(crate) fn record(line: &[u8]) -> (ObjectKey, Record) {
-    Record::pare_down(&decoded(line), Caps::default()).expect("the generator forges nothing")
+    Record::pare_down(&decoded(line), Caps::default(), &Interner::default())
+        .expect("the generator forges nothing")
 }
 
 /// The records of JSON lines.

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::{
     reason::CallFailure,
-    record::{Caps, ObjectKey, decode::WireEvent},
+    record::{Caps, Interner, ObjectKey, decode::WireEvent},
     store::{Bucket, Confirmation, Store},
     subject::{Subject, SubjectKey},
 };
@@ -56,7 +56,8 @@ impl Pod {
         })
         .to_string();
         let wire: WireEvent<'_> = serde_json::from_str(&json).unwrap();
-        let (object, record) = Record::pare_down(&wire, Caps::default()).unwrap();
+        let (object, record) =
+            Record::pare_down(&wire, Caps::default(), &Interner::default()).unwrap();
         self.store.put(object, record, Confirmation::default());
     }
 

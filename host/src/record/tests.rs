@@ -97,7 +97,10 @@ fn with<const N: usize>(changes: [(&str, Value); N]) -> Value {
 fn pare_with(event: &Value, caps: Caps) -> (Result<(ObjectKey, Record), Rejected>, u32) {
     let json = event.to_string();
     let wire: WireEvent<'_> = serde_json::from_str(&json).unwrap();
-    (Record::pare_down(&wire, caps), wire.n_malformed())
+    (
+        Record::pare_down(&wire, caps, &Interner::default()),
+        wire.n_malformed(),
+    )
 }
 
 fn pare(event: &Value) -> Result<(ObjectKey, Record), Rejected> {
@@ -294,6 +297,7 @@ fn a_detached_reference_is_the_same_and_holds_no_note() {
         )
         .unwrap(),
         Caps::default(),
+        &Interner::default(),
     )
     .unwrap();
     let event = it.event_ref();

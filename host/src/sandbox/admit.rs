@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     reason::Reason,
-    record::{Caps, ObjectKey, Record, decode::WireEvent},
+    record::{Caps, Interner, ObjectKey, Record, decode::WireEvent},
     store::{Confirmation, Store},
     subject::{Subject, SubjectKey},
 };
@@ -358,7 +358,8 @@ fn made_up(name: &str, interest: &Interest) -> Option<Subject> {
     });
     let text = event.to_string();
     let wire: WireEvent<'_> = serde_json::from_str(&text).ok()?;
-    let (object, record): (ObjectKey, Record) = Record::pare_down(&wire, Caps::default()).ok()?;
+    let (object, record): (ObjectKey, Record) =
+        Record::pare_down(&wire, Caps::default(), &Interner::default()).ok()?;
     let key = SubjectKey {
         object: object.clone(),
         uid: record.object_uid().into(),

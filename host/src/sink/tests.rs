@@ -6,7 +6,7 @@ use crate::{
         AdditionalReason, Attributes, Blame, Delta, EndReason, Finding, Identity, Provenance,
         Severity, Status,
     },
-    record::{Caps, EventRef, ObjectKey, Record},
+    record::{Caps, EventRef, Interner, ObjectKey, Record},
     store::Version,
 };
 
@@ -73,7 +73,7 @@ fn event_ref(name: &str) -> EventRef {
     });
     let wire = json.to_string();
     let wire = serde_json::from_str(&wire).unwrap();
-    Record::pare_down(&wire, Caps::default())
+    Record::pare_down(&wire, Caps::default(), &Interner::default())
         .unwrap()
         .1
         .event_ref()

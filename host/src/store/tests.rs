@@ -9,7 +9,7 @@ use std::{
 use proptest::prelude::*;
 
 use super::*;
-use crate::record::{Caps, decode::WireEvent};
+use crate::record::{Caps, Interner, decode::WireEvent};
 
 mod races;
 
@@ -26,7 +26,7 @@ fn sighting(pod: &str, name: &str, uid: &str, second: u8, note: &str) -> (Object
     })
     .to_string();
     let wire: WireEvent<'_> = serde_json::from_str(&json).unwrap();
-    Record::pare_down(&wire, Caps::default()).unwrap()
+    Record::pare_down(&wire, Caps::default(), &Interner::default()).unwrap()
 }
 
 fn pod(name: &str) -> ObjectKey {

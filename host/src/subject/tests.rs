@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{
-    record::{Caps, decode::WireEvent},
+    record::{Caps, Interner, decode::WireEvent},
     store::{Confirmation, Store},
 };
 
@@ -32,7 +32,8 @@ fn bucket(events: &[Event]) -> Bucket {
         })
         .to_string();
         let wire: WireEvent<'_> = serde_json::from_str(&json).unwrap();
-        let (object, record) = Record::pare_down(&wire, Caps::default()).unwrap();
+        let (object, record) =
+            Record::pare_down(&wire, Caps::default(), &Interner::default()).unwrap();
         store.put(object.clone(), record, Confirmation::default());
         key = Some(object);
     }

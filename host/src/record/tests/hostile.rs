@@ -117,7 +117,7 @@ proptest! {
         let wire = serde_json::from_str::<WireEvent<'_>>(&json);
         prop_assert!(wire.is_ok(), "{wire:?}");
         let caps = Caps { note_bytes, field_bytes };
-        let Ok((object, it)) = Record::pare_down(&wire.unwrap(), caps) else { return Ok(()) };
+        let Ok((object, it)) = Record::pare_down(&wire.unwrap(), caps, &Interner::default()) else { return Ok(()) };
 
         prop_assert!(it.note().len() <= note_bytes);
         let fields = [

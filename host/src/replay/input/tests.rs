@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::record::{Caps, ObjectKey, Record};
+use crate::record::{Caps, Interner, ObjectKey, Record};
 
 mod broken;
 mod compressed;
@@ -34,8 +34,11 @@ impl Reader for Read {
             Item::Deleted(event) => ('-', event),
         };
         self.items.push(format!("{sign}{}", &*event.metadata.name));
-        self.records
-            .push(Record::pare_down(event, Caps::default())?);
+        self.records.push(Record::pare_down(
+            event,
+            Caps::default(),
+            &Interner::default(),
+        )?);
         Ok(())
     }
 

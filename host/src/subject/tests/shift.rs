@@ -19,7 +19,12 @@ fn record(name: &str, uid: &str, pod: &str, minute: u32) -> (ObjectKey, Record) 
         "deprecatedLastTimestamp": at,
     })
     .to_string();
-    Record::pare_down(&serde_json::from_str(&json).unwrap(), Caps::default()).unwrap()
+    Record::pare_down(
+        &serde_json::from_str(&json).unwrap(),
+        Caps::default(),
+        &Interner::default(),
+    )
+    .unwrap()
 }
 
 /// Wants who loses and who gets a record by a change after these steps, and who the
