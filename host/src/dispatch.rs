@@ -215,11 +215,11 @@ impl Dispatcher {
         self.turn = 0;
         loop {
             // Taken as workers get free, so that only a few batches exist at once.
-            while self.workers.has_room() {
+            for _ in 0..self.workers.room() {
                 let Some(batch) = self.next_batch(&mut queues) else {
                     break;
                 };
-                self.workers.submit(batch);
+                self.workers.submit(vec![batch]);
             }
             let Some(done) = self.workers.next() else {
                 break;
@@ -231,7 +231,8 @@ impl Dispatcher {
     /// Gives what is dirty to workers, as long as they have room.
     pub fn submit(&mut self) {
         let mut queues = std::mem::take(&mut self.queues);
-        while self.workers.has_room() {
+        let mut batches = Vec::new();
+        for _ in 0..self.workers.room() {
             let Some(batch) = self.next_batch(&mut queues) else {
                 break;
             };
@@ -240,8 +241,9 @@ impl Dispatcher {
                     *queue.in_flight.entry(it.key.clone()).or_default() += 1;
                 }
             }
-            self.workers.submit(batch);
+            batches.push(batch);
         }
+        self.workers.submit(batches);
         self.queues = queues;
     }
 

@@ -415,12 +415,8 @@ impl Live {
         let Some(since) = now.checked_sub(self.bounds.time_to_live) else {
             return false;
         };
-        let filed = self.store.filed(None, SLICE);
-        let due: Vec<_> = filed
-            .into_iter()
-            .take_while(|(place, _)| place.second < since)
-            .collect();
-        for (_, object) in &due {
+        let due = self.store.filed_before(since, SLICE);
+        for object in &due {
             self.remove(object, Removal::Expired, |it| it.confirmed.at < since);
         }
         due.len() == SLICE

@@ -245,7 +245,9 @@ impl Pipeline {
     fn observe(&self, watch: u16, listing: u32, seen: Observed<'_>) {
         let at = self.clock.seconds();
         let mut live = self.live.borrow_mut();
+        let is_turn = matches!(seen, Observed::Paused | Observed::Synced);
         match seen {
+            Observed::Paused => {}
             Observed::Put(event) => {
                 let confirmed = Confirmation { watch, listing, at };
                 live.put(&event, confirmed, wall_clock());
@@ -258,8 +260,10 @@ impl Pipeline {
                 }
             }
         }
-        drop(live);
-        self.wake.notify_one();
+        // What comes together is classified together.
+        if is_turn || self.full_batch <= live.n_waiting() {
+            self.wake.notify_one();
+        }
     }
 
     /// Moves things on, whenever there is something to move.

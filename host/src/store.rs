@@ -341,6 +341,15 @@ impl Store {
         next.map(|(place, key)| (*place, key.clone())).collect()
     }
 
+    /// The buckets of which a record was last confirmed before this second, longest
+    /// ago first, at most so many.
+    #[must_use]
+    pub fn filed_before(&self, second: Seconds, max: usize) -> Vec<ObjectKey> {
+        let files = self.files();
+        let due = files.by_place.iter().take_while(|it| it.0.second < second);
+        due.take(max).map(|(_, key)| key.clone()).collect()
+    }
+
     fn files(&self) -> MutexGuard<'_, Files> {
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }

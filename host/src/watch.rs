@@ -125,6 +125,8 @@ pub enum Observed<'a> {
     Deleted(WireEvent<'a>),
     /// A LIST is read to its end: what was last put under an earlier number is gone.
     Synced,
+    /// There is no more news for now.
+    Paused,
 }
 
 /// Counts the LISTs of one watch, from 1. What is put carries the number of the
@@ -344,7 +346,8 @@ impl Informer {
                     Line::TooLong => self.too_long("a frame"),
                 }
             }
-            let more = timeout_at(until, inflow.fill()).await.map_err(|_| {
+            let more = inflow.fill_news(|| on(self.listing, Observed::Paused));
+            let more = timeout_at(until, more).await.map_err(|_| {
                 Failure::new(
                     Class::Deadline,
                     "the server did not end the watch when it should have",

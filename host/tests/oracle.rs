@@ -202,6 +202,7 @@ async fn ours(server: &Apiserver, wanted: &Held) -> Held {
                 held.insert(it.metadata.name.to_string(), (listing, it.note.to_string()));
             }
             Observed::Deleted(it) => drop(held.remove(&*it.metadata.name)),
+            Observed::Paused => {}
             Observed::Synced => held.retain(|_, (of, _)| *of == listing),
         }
     });

@@ -70,6 +70,7 @@ fn watch_until(
                 Observed::Put(it) => format!("+{}", &*it.metadata.name),
                 Observed::Deleted(it) => format!("-{}", &*it.metadata.name),
                 Observed::Synced => "synced".to_owned(),
+                Observed::Paused => return,
             };
             told.borrow_mut().push((listing, it));
         });

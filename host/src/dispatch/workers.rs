@@ -4,15 +4,18 @@
 //! aborts the process on a small one. What they are given comes back in the
 //! order in which it was given ([`Workers::next`]), or as it is done
 //! ([`Workers::finished`]).
+//!
+//! To wake a thread costs more than most calls of a guest. So one is woken for two
+//! jobs, and whoever waits for results is told when a worker has nothing left to do.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, VecDeque},
     fmt, io,
     num::NonZeroUsize,
     panic::{self, AssertUnwindSafe},
     sync::{
-        Arc, Mutex, PoisonError,
-        mpsc::{self, Receiver, Sender},
+        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        mpsc::{self, Receiver},
     },
     thread,
 };
@@ -23,9 +26,50 @@ use crate::sandbox::STACK_MIN_BYTES;
 /// and some so that it never waits for the next, nor for a slower neighbour.
 const JOBS_PER_WORKER: usize = 4;
 
+/// What waits for a worker. [`Workers::room`] bounds it.
+struct Jobs<Job> {
+    queue: Mutex<Queue<Job>>,
+    more: Condvar,
+}
+
+struct Queue<Job> {
+    waiting: VecDeque<(u64, Job)>,
+    is_over: bool,
+}
+
+impl<Job> Default for Jobs<Job> {
+    fn default() -> Self {
+        let queue = Queue {
+            waiting: VecDeque::new(),
+            is_over: false,
+        };
+        Self {
+            queue: Mutex::new(queue),
+            more: Condvar::new(),
+        }
+    }
+}
+
+impl<Job> Jobs<Job> {
+    fn lock(&self) -> MutexGuard<'_, Queue<Job>> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for a job. `None` when there will be no more.
+    fn take(&self) -> Option<(u64, Job)> {
+        let is_idle = |it: &mut Queue<Job>| it.waiting.is_empty() && !it.is_over;
+        let queue = self.more.wait_while(self.lock(), is_idle);
+        let mut queue = queue.unwrap_or_else(PoisonError::into_inner);
+        if queue.is_over {
+            return None;
+        }
+        queue.waiting.pop_front()
+    }
+}
+
 /// A fixed number of threads that all do one thing.
 pub(super) struct Workers<Job, Done> {
-    jobs: Sender<(u64, Job)>,
+    jobs: Arc<Jobs<Job>>,
     done: Receiver<(u64, thread::Result<Done>)>,
     /// Finished before one that was given earlier.
     early: BTreeMap<u64, thread::Result<Done>>,
@@ -43,27 +87,25 @@ impl<Job: Send + 'static, Done: Send + 'static> Workers<Job, Done> {
         work: impl Fn(Job) -> Done + Send + Sync + 'static,
         on_done: &Arc<dyn Fn() + Send + Sync>,
     ) -> io::Result<Self> {
-        // Bounded by `has_room`.
-        let (jobs, given) = mpsc::channel::<(u64, Job)>();
+        let jobs = Arc::new(Jobs::default());
         let (finished, done) = mpsc::channel();
-        let given = Arc::new(Mutex::new(given));
         let work = Arc::new(work);
         for idx in 0..n_workers.get() {
-            let (given, finished, work) = (Arc::clone(&given), finished.clone(), Arc::clone(&work));
+            let (jobs, finished, work) = (Arc::clone(&jobs), finished.clone(), Arc::clone(&work));
             let on_done = Arc::clone(on_done);
             thread::Builder::new()
                 .name(format!("{name}-{idx}"))
                 .stack_size(STACK_MIN_BYTES)
                 .spawn(move || {
-                    loop {
-                        let job = given.lock().unwrap_or_else(PoisonError::into_inner).recv();
-                        let Ok((ticket, job)) = job else { break };
+                    while let Some((ticket, job)) = jobs.take() {
                         // A bug of ours must reach the caller, not leave it waiting.
                         let done = panic::catch_unwind(AssertUnwindSafe(|| work(job)));
                         if finished.send((ticket, done)).is_err() {
                             break;
                         }
-                        on_done();
+                        if jobs.lock().waiting.is_empty() {
+                            on_done();
+                        }
                     }
                 })?;
         }
@@ -78,16 +120,23 @@ impl<Job: Send + 'static, Done: Send + 'static> Workers<Job, Done> {
         })
     }
 
-    /// Whether another job should be given now.
-    pub(super) fn has_room(&self) -> bool {
-        self.n_given - self.n_returned < self.max_given
+    /// How many more jobs may be given now.
+    pub(super) fn room(&self) -> usize {
+        let room = self.max_given.saturating_sub(self.n_out());
+        usize::try_from(room).unwrap_or(usize::MAX)
     }
 
-    /// Gives a job to whichever worker is free first.
-    pub(super) fn submit(&mut self, job: Job) {
-        // The workers hold the receiver for as long as `self` holds the sender.
-        if self.jobs.send((self.n_given, job)).is_ok() {
-            self.n_given += 1;
+    /// Gives jobs to whichever workers are free first.
+    pub(super) fn submit(&mut self, new: Vec<Job>) {
+        let n_new = new.len();
+        let mut jobs = self.jobs.lock();
+        // Who was to take what still waits is with a slow one.
+        let n_late = usize::from(!jobs.waiting.is_empty());
+        jobs.waiting.extend((self.n_given..).zip(new));
+        drop(jobs);
+        self.n_given += u64::try_from(n_new).unwrap_or(u64::MAX);
+        for _ in 0..n_new.div_ceil(2) + n_late {
+            self.jobs.more.notify_one();
         }
     }
 
@@ -126,6 +175,13 @@ fn unwound<Done>(done: thread::Result<Done>) -> Done {
     done.unwrap_or_else(|bug| panic::resume_unwind(bug))
 }
 
+impl<Job, Done> Drop for Workers<Job, Done> {
+    fn drop(&mut self) {
+        self.jobs.lock().is_over = true;
+        self.jobs.more.notify_all();
+    }
+}
+
 impl<Job, Done> fmt::Debug for Workers<Job, Done> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Workers")
@@ -156,11 +212,12 @@ mod tests {
         };
         let mut workers =
             Workers::start("test", NonZeroUsize::new(2).unwrap(), work, &quiet()).unwrap();
-        for it in 0..8 {
-            assert!(workers.has_room());
-            workers.submit(it);
-        }
-        assert!(!workers.has_room());
+        assert_eq!(workers.room(), 8);
+        // The two at once, and then the other six.
+        workers.submit(vec![0]);
+        workers.submit(vec![1]);
+        workers.submit((2..8).collect());
+        assert_eq!(workers.room(), 0);
 
         let results: Vec<_> = std::iter::from_fn(|| workers.next()).collect();
 
@@ -182,8 +239,8 @@ mod tests {
         let on_done: Arc<dyn Fn() + Send + Sync> = Arc::new(move || told.send(()).unwrap());
         let two = NonZeroUsize::new(2).unwrap();
         let mut workers = Workers::start("test", two, work, &on_done).unwrap();
-        workers.submit(0);
-        workers.submit(1);
+        workers.submit(vec![0]);
+        workers.submit(vec![1]);
         is_told.recv().unwrap();
         assert_eq!(workers.finished(), Some(1));
         assert_eq!((workers.finished(), workers.n_out()), (None, 1));
@@ -195,11 +252,36 @@ mod tests {
     }
 
     #[test]
+    fn a_job_behind_a_slow_one_goes_to_another_worker_with_the_next() {
+        let (let_go, held) = mpsc::channel();
+        let (told, is_told) = mpsc::channel();
+        let held = Mutex::new(held);
+        let work = move |it: u32| {
+            if it == 0 {
+                held.lock().unwrap().recv().unwrap();
+            }
+            it
+        };
+        let on_done: Arc<dyn Fn() + Send + Sync> = Arc::new(move || told.send(()).unwrap());
+        let two = NonZeroUsize::new(2).unwrap();
+        let mut workers = Workers::start("test", two, work, &on_done).unwrap();
+        // One worker is woken for both.
+        workers.submit(vec![0, 1]);
+        workers.submit(vec![2]);
+        is_told.recv().unwrap();
+        assert_eq!([workers.finished(), workers.finished()], [Some(1), Some(2)]);
+
+        let_go.send(()).unwrap();
+        is_told.recv().unwrap();
+        assert_eq!(workers.finished(), Some(0));
+    }
+
+    #[test]
     fn a_bug_in_a_worker_reaches_the_caller() {
         let one = NonZeroUsize::MIN;
         let work = |_: u32| -> u32 { panic!("bug") };
         let mut workers = Workers::start("test", one, work, &quiet()).unwrap();
-        workers.submit(1);
+        workers.submit(vec![1]);
         let result = panic::catch_unwind(AssertUnwindSafe(|| workers.next()));
         assert!(result.is_err());
     }

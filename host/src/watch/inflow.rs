@@ -6,16 +6,34 @@
 //! ([`FREE_BYTES`]); for more it waits its turn at a [`Budget`] that all streams
 //! share. What is longer than the longest that etcd can hold is let go of.
 
-use std::{ops::Range, sync::Arc};
+use std::{
+    mem,
+    ops::Range,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll::Ready, Waker},
+    time::Duration,
+};
 
 use http_body_util::BodyExt as _;
 use kube::client::Body;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    task::yield_now,
+    time::sleep,
+};
 
 use super::Failure;
 
 /// What a stream may hold without asking.
 const FREE_BYTES: usize = 128 << 10;
+
+/// How long a pause lasts before more news is read: to wake up for an Event costs many
+/// times what the Event does.
+const PAUSE: Duration = Duration::from_millis(6);
+
+/// After as much as this there is no pause: it is more than news.
+const MANY_BYTES: usize = 64 << 10;
 
 /// How often a stream that never has to wait lets others have a turn.
 const PIECES_A_TURN: u32 = 32;
@@ -51,6 +69,8 @@ pub(super) struct Inflow<'a> {
     turn: Option<OwnedSemaphorePermit>,
     ended: bool,
     n_pieces: u32,
+    /// What came since there was a pause, in bytes.
+    n_unpaused: usize,
 }
 
 impl<'a> Inflow<'a> {
@@ -63,6 +83,7 @@ impl<'a> Inflow<'a> {
             turn: None,
             ended: false,
             n_pieces: 0,
+            n_unpaused: 0,
         }
     }
 
@@ -93,24 +114,47 @@ impl<'a> Inflow<'a> {
         }
         self.n_pieces += 1;
         if self.n_pieces.is_multiple_of(PIECES_A_TURN) {
-            tokio::task::yield_now().await;
+            yield_now().await;
         }
-        loop {
-            match self.body.frame().await {
-                Some(Ok(frame)) => {
-                    let Ok(data) = frame.into_data() else {
-                        continue;
-                    };
-                    self.held.extend_from_slice(&data);
-                    return Ok(true);
-                }
-                Some(Err(err)) => return Err(Failure::transport(&err)),
-                None => {
-                    self.ended = true;
-                    return Ok(false);
-                }
+        let piece = self.body.frame().await;
+        self.take(piece.map(|it| it.map(|it| it.into_data().unwrap_or_default())))
+    }
+
+    /// Reads on, in a watch: what is there already, else what comes after a pause.
+    /// `on_pause` is told that there is no more for now. `false` at the end.
+    pub(super) async fn fill_news(&mut self, on_pause: impl FnOnce()) -> Result<bool, Failure> {
+        // Whoever reads the connection may have more of it in hand: a second look.
+        for is_second in [false, true] {
+            if self.ended || FREE_BYTES < self.held().len() {
+                break;
+            }
+            if is_second {
+                yield_now().await;
+            }
+            let mut nobody = Context::from_waker(Waker::noop());
+            if let Ready(piece) = Pin::new(&mut self.body.frame()).poll(&mut nobody) {
+                self.settle();
+                return self.take(piece.map(|it| it.map(|it| it.into_data().unwrap_or_default())));
             }
         }
+        on_pause();
+        let n_bytes = mem::take(&mut self.n_unpaused);
+        if 0 < n_bytes && n_bytes < MANY_BYTES {
+            sleep(PAUSE).await;
+        }
+        self.fill().await
+    }
+
+    fn take(&mut self, piece: Option<kube::Result<impl AsRef<[u8]>>>) -> Result<bool, Failure> {
+        match piece {
+            Some(Ok(data)) => {
+                self.n_unpaused += data.as_ref().len();
+                self.held.extend_from_slice(data.as_ref());
+            }
+            Some(Err(err)) => return Err(Failure::transport(&err)),
+            None => self.ended = true,
+        }
+        Ok(!self.ended)
     }
 
     /// Gives back what large Events that are used up needed.
