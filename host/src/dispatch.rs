@@ -276,6 +276,16 @@ impl Dispatcher {
         }
     }
 
+    /// Gives back the room of what waits no more.
+    pub fn shrink(&mut self) {
+        for it in &mut self.queues {
+            it.dirty.shrink();
+            it.pictures.shrink_to_fit();
+            it.in_flight.shrink_to_fit();
+            it.again.shrink_to_fit();
+        }
+    }
+
     /// Whether nothing is dirty, and nothing is with the workers.
     #[must_use]
     pub fn is_idle(&self) -> bool {

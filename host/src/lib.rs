@@ -31,6 +31,7 @@ pub mod subject;
 
 pub mod componentize;
 pub mod config;
+mod memory;
 pub mod reason;
 mod scan;
 pub mod scope;

@@ -6,7 +6,7 @@
 //! slices ([`Live::step`]), so that what comes in between waits for one of them
 //! at most.
 //!
-//! What bounds it: the store by bytes and by records of an object
+//! What bounds it: the store by bytes, by objects and by records of an object
 //! ([`Bounds`]), records by how long ago anyone confirmed them, the dirty set and
 //! the outcomes by the store, and sweeps by the watches, of which each has one at
 //! most.
@@ -23,23 +23,27 @@ use std::{
 
 use crate::{
     dispatch::{Dispatcher, Report},
+    memory::GiveBack,
     outcome::{Change, Outcomes},
     plugins::PluginSet,
     record::{Caps, EventRef, ObjectKey, Record, Rejected, UnixMs, decode::WireEvent},
     sandbox::Limits,
     scope::Scope,
-    store::{Bucket, Confirmation, Place, Put, Removal, Seconds, Store, Stored, Version},
+    store::{Bucket, Confirmation, Put, Removal, Seconds, Store, Stored, Version, Walk},
     subject::{Owners, Shift, SubjectKey, assigned, subjects},
 };
 
 /// How much is held, and for how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// Bytes of records and what comes with them. What was confirmed longest ago
-    /// leaves first.
+    /// Bytes of records and what comes with them. Of the namespace that holds most, the
+    /// object leaves first that was confirmed longest ago.
     pub store_bytes: usize,
-    /// Records of one object. With one more, its oldest leaves.
+    /// Records of one object. With one more, the one of them leaves that was confirmed
+    /// longest ago; what a finding that holds rests on leaves last.
     pub records_per_object: usize,
+    /// Objects with a record. With one more, one leaves as with the bytes.
+    pub objects: usize,
     /// How long a record stays that nobody confirms.
     pub time_to_live: Seconds,
 }
@@ -49,6 +53,7 @@ impl Default for Bounds {
         Self {
             store_bytes: 256 << 20,
             records_per_object: 64,
+            objects: 1_000_000,
             time_to_live: 65 * 60,
         }
     }
@@ -90,6 +95,13 @@ impl Counters {
     }
 }
 
+/// Memory is given back when the store has let go of so much, and of a quarter of what
+/// it had.
+const GIVE_BACK_BYTES: usize = 8 << 20;
+
+/// How many objects leave at most to make room for a record.
+const AT_ONCE: usize = 8;
+
 /// How many buckets a slice of work looks at.
 const SLICE: usize = 256;
 
@@ -109,12 +121,19 @@ pub struct Live {
     changes: Vec<Change>,
     /// What the first listing produced is not newer.
     listed_at: Option<Version>,
+    /// What was confirmed before has expired.
+    expired_before: Seconds,
+    /// The most bytes that the store had since memory was given back last.
+    peak_bytes: usize,
+    /// When that was looked at last.
+    tidied: Seconds,
+    give_back: GiveBack,
 }
 
 #[derive(Debug)]
 struct Sweep {
     listing: u32,
-    at: Option<Place>,
+    at: Option<Walk>,
     /// What is filed later was confirmed later.
     until: Seconds,
 }
@@ -155,6 +174,10 @@ impl Live {
             sweeps: BTreeMap::new(),
             changes: Vec::new(),
             listed_at: None,
+            expired_before: 0,
+            peak_bytes: 0,
+            tidied: 0,
+            give_back: GiveBack::default(),
         })
     }
 
@@ -180,6 +203,7 @@ impl Live {
             Put::Inserted => {
                 self.mark(&object, &[&record]);
                 self.bound_object(&object);
+                self.bound_objects(AT_ONCE);
             }
             Put::Updated(earlier) => self.mark(&object, &[&record, &earlier]),
             Put::Unchanged => {}
@@ -194,7 +218,7 @@ impl Live {
         if let Some(before) = before {
             self.apply_shift(&object, &before);
         }
-        self.bound_bytes();
+        self.bound_bytes(AT_ONCE);
     }
 
     /// An Event that is deleted.
@@ -219,6 +243,10 @@ impl Live {
     /// A LIST of a watch is read to its end, at this time: what only an earlier one
     /// had is gone.
     pub fn sweep(&mut self, watch: u16, listing: u32, at: Seconds) {
+        // Before the first there was none that could have had anything.
+        if listing <= 1 {
+            return;
+        }
         let sweep = Sweep {
             listing,
             at: None,
@@ -236,7 +264,13 @@ impl Live {
     pub fn step(&mut self, now: Seconds) -> bool {
         let expires = self.expire(now);
         let sweeps = self.sweep_slice();
-        expires || sweeps
+        let is_over = self.bound_bytes(SLICE) || self.bound_objects(SLICE);
+        self.peak_bytes = self.peak_bytes.max(self.store.n_bytes());
+        if self.tidied < now && !expires && !sweeps && !is_over {
+            self.tidied = now;
+            self.tidy();
+        }
+        expires || sweeps || is_over
     }
 
     /// Gives what is dirty to workers that are free.
@@ -274,10 +308,9 @@ impl Live {
         self.dispatcher.n_waiting()
     }
 
-    /// Takes up other bounds.
+    /// Takes up other bounds, with the next steps.
     pub fn set_bounds(&mut self, bounds: Bounds) {
         self.bounds = bounds;
-        self.bound_bytes();
     }
 
     /// The records that are live.
@@ -314,6 +347,23 @@ impl Live {
             return None;
         }
         Some((object, record))
+    }
+
+    /// Gives memory back, if much of it is held for nothing.
+    fn tidy(&mut self) {
+        let n_bytes = self.store.n_bytes();
+        let n_free = self.peak_bytes.saturating_sub(n_bytes);
+        if n_free < GIVE_BACK_BYTES || n_free < self.peak_bytes / 4 {
+            return;
+        }
+        self.store.shrink();
+        self.outcomes.shrink();
+        self.dispatcher.shrink();
+        match self.give_back.begin() {
+            Ok(true) => self.peak_bytes = n_bytes,
+            Ok(false) => {}
+            Err(error) => tracing::warn!(%error, "memory that is free cannot be given back"),
+        }
     }
 
     /// Removes those records of an object that are to go.
@@ -386,38 +436,74 @@ impl Live {
         }
     }
 
-    /// Lets go of the oldest record of an object that has too many.
+    /// Lets go of a record of an object that has too many.
     fn bound_object(&mut self, object: &ObjectKey) {
         let max = self.bounds.records_per_object;
-        let oldest = self.store.view(object, |bucket| {
+        let records = self.store.view(object, |bucket| {
             let records = bucket.records();
-            let oldest = records.iter().map(|it| it.sequence).min();
-            oldest.filter(|_| max < records.len())
+            if records.len() <= max {
+                return Vec::new();
+            }
+            let of_each = assigned(bucket).into_iter().zip(records);
+            let of_each = of_each.map(|(uid, it)| {
+                let event = it.record.event_ref();
+                (Arc::<str>::from(uid), event, (it.confirmed.at, it.sequence))
+            });
+            of_each.collect()
         });
-        if let Some(oldest) = oldest.flatten() {
-            self.remove(object, Removal::OverCount, |it| it.sequence == oldest);
+        let leaving = records.iter().flatten().min_by_key(|(uid, event, age)| {
+            let rests_on_it = self.outcomes.rests_on(&subject(object, uid), event);
+            (rests_on_it, *age)
+        });
+        if let Some((_, _, (_, sequence))) = leaving {
+            let sequence = *sequence;
+            self.remove(object, Removal::OverCount, |it| it.sequence == sequence);
         }
     }
 
-    /// Lets go of what was confirmed longest ago, while there is too much.
-    fn bound_bytes(&mut self) {
-        while self.bounds.store_bytes < self.store.n_bytes() {
-            let oldest = self.store.filed(None, 1);
-            let Some((_, object)) = oldest.first() else {
-                return;
+    /// Lets go of objects while there are too many, of so many at most. Says whether
+    /// there are more to let go of.
+    fn bound_objects(&mut self, max: usize) -> bool {
+        for _ in 0..max {
+            if self.store.n_buckets() <= self.bounds.objects {
+                return false;
+            }
+            let Some(object) = self.store.least_confirmed() else {
+                return false;
             };
-            self.remove(object, Removal::OverBytes, |_| true);
+            self.remove(&object, Removal::OverCount, |_| true);
         }
+        self.bounds.objects < self.store.n_buckets()
     }
 
-    /// A slice of what nobody confirmed for too long.
+    /// Lets go of what was confirmed longest ago while there is too much, of so many
+    /// objects at most. Says whether there is more to let go of.
+    fn bound_bytes(&mut self, max: usize) -> bool {
+        for _ in 0..max {
+            if self.store.n_bytes() <= self.bounds.store_bytes {
+                return false;
+            }
+            let Some(object) = self.store.least_confirmed() else {
+                return false;
+            };
+            self.remove(&object, Removal::OverBytes, |_| true);
+        }
+        self.bounds.store_bytes < self.store.n_bytes()
+    }
+
+    /// A slice of what nobody confirmed for too long. Within a second it is not looked
+    /// for twice.
     fn expire(&mut self, now: Seconds) -> bool {
-        let Some(since) = now.checked_sub(self.bounds.time_to_live) else {
+        let since = now.checked_sub(self.bounds.time_to_live);
+        let Some(since) = since.filter(|since| self.expired_before < *since) else {
             return false;
         };
         let due = self.store.filed_before(since, SLICE);
         for object in &due {
             self.remove(object, Removal::Expired, |it| it.confirmed.at < since);
+        }
+        if due.len() < SLICE {
+            self.expired_before = since;
         }
         due.len() == SLICE
     }
@@ -427,17 +513,10 @@ impl Live {
         let Some((watch, sweep)) = self.sweeps.pop_first() else {
             return false;
         };
-        let filed = self.store.filed(sweep.at, SLICE);
-        let mut at = sweep.at;
-        let mut is_done = filed.len() < SLICE;
-        for (place, object) in filed {
-            if sweep.until < place.second {
-                is_done = true;
-                break;
-            }
-            at = Some(place);
-            let is_older =
-                |it: &Stored| it.confirmed.watch == watch && it.confirmed.listing < sweep.listing;
+        let (objects, at) = self.store.walk(sweep.at, sweep.until, SLICE);
+        let is_older =
+            |it: &Stored| it.confirmed.watch == watch && it.confirmed.listing < sweep.listing;
+        for object in objects {
             let is_concerned = self
                 .store
                 .view(&object, |bucket| bucket.records().iter().any(is_older));
@@ -445,7 +524,7 @@ impl Live {
                 self.remove(&object, Removal::Swept, is_older);
             }
         }
-        if !is_done {
+        if at.is_some() {
             self.sweeps.insert(watch, Sweep { at, ..sweep });
         }
         !self.sweeps.is_empty()

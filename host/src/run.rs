@@ -400,6 +400,7 @@ fn bounds(config: &Config) -> Bounds {
     Bounds {
         store_bytes: config.store.bytes.get(),
         records_per_object: config.store.records_per_object,
+        objects: config.store.objects,
         time_to_live: Seconds::try_from(ttl).unwrap_or(Seconds::MAX),
     }
 }

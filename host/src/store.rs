@@ -16,16 +16,15 @@
 //! decides what has to leave and why ([`Store::remove_where`]).
 //!
 //! That an Event exists is confirmed by whoever saw it ([`Confirmation`]), on our
-//! own clock. What a record claims of its times decides nothing here. Buckets are
-//! filed by when a record of theirs was confirmed, longest ago first, so that
-//! what expires, is swept or has to make room is found a key at a time
-//! ([`Store::filed`]) and no shard is ever locked for a walk.
+//! own clock. What a record claims of its times decides nothing here. The buckets of
+//! a namespace are filed by when a record of theirs was confirmed, longest ago
+//! first, so that what expires, is swept or has to make room is found a key at a
+//! time and no shard is ever locked for a walk.
 
 use std::{
-    collections::BTreeMap,
     mem::size_of,
     sync::{
-        Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
     },
 };
@@ -33,6 +32,11 @@ use std::{
 use dashmap::{DashMap, Entry};
 
 use crate::record::{Interner, ObjectKey, Record};
+
+mod files;
+
+use files::Files;
+pub use files::{Place, Walk};
 
 /// The live records of one object.
 ///
@@ -46,6 +50,8 @@ pub struct Bucket {
     n_bytes: usize,
     /// Where it is filed.
     place: Place,
+    /// What its namespace costs.
+    of_namespace: Arc<AtomicUsize>,
 }
 
 /// What a bucket costs beside its records: its key, its slot in a table that may
@@ -55,6 +61,9 @@ const BUCKET_BYTES: usize = 512;
 /// What a record costs beside its text: its fixed part, in a vector that grows
 /// by doubling, and the allocator's header of the text.
 const RECORD_BYTES: usize = size_of::<Stored>() * 3 / 2 + 16;
+
+/// How many objects are looked at for the one that has to make room.
+const CANDIDATES: usize = 64;
 
 /// A record and when it came, as a number that only grows.
 #[derive(Clone, Debug)]
@@ -81,15 +90,6 @@ pub struct Confirmation {
     pub listing: u32,
     /// When.
     pub at: Seconds,
-}
-
-/// Where a bucket is filed: by when a record of it was confirmed, and in the
-/// order of filing within a second.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
-    /// No record of it was confirmed earlier.
-    pub second: Seconds,
-    order: u64,
 }
 
 /// Counts the changes of the store; that of a bucket is the number of the last
@@ -183,25 +183,6 @@ pub struct Store {
     files: Mutex<Files>,
 }
 
-/// The buckets by when a record of theirs was confirmed.
-#[derive(Debug, Default)]
-struct Files {
-    by_place: BTreeMap<Place, ObjectKey>,
-    n_filed: u64,
-}
-
-impl Files {
-    fn file(&mut self, key: ObjectKey, second: Seconds) -> Place {
-        self.n_filed += 1;
-        let place = Place {
-            second,
-            order: self.n_filed,
-        };
-        self.by_place.insert(place, key);
-        place
-    }
-}
-
 impl Store {
     /// Puts a record where it belongs. Inside a bucket an Event is known by its
     /// name; another uid under that name is another Event.
@@ -214,19 +195,18 @@ impl Store {
                 let bucket = bucket.get_mut();
                 let before = bucket.n_bytes;
                 let put = bucket.put(record, sequence, confirmed);
-                self.n_bytes.fetch_add(bucket.n_bytes, Relaxed);
-                self.n_bytes.fetch_sub(before, Relaxed);
+                self.cost(bucket, before);
                 put
             }
             Entry::Vacant(slot) => {
-                let place = self.files().file(slot.key().clone(), confirmed.at);
+                let filed = self.files().file(slot.key().clone(), confirmed.at);
                 let stored = Stored {
                     record,
                     sequence,
                     confirmed,
                 };
-                let bucket = Bucket::of(stored, place);
-                self.n_bytes.fetch_add(bucket.n_bytes, Relaxed);
+                let bucket = Bucket::of(stored, filed);
+                self.cost(&bucket, 0);
                 slot.insert(bucket);
                 Put::Inserted
             }
@@ -247,17 +227,16 @@ impl Store {
     pub fn remove(&self, key: &ObjectKey, event_name: &str, event_uid: &str) -> Option<Record> {
         let mut removed = None;
         self.buckets.remove_if_mut(key, |_, bucket| {
+            let before = bucket.n_bytes;
             if let Some(idx) = bucket.position(event_name, event_uid) {
-                let record = bucket.take(idx);
+                removed = Some(bucket.take(idx));
                 bucket.version = Version(self.changes.fetch_add(1, Relaxed) + 1);
-                self.n_bytes.fetch_sub(record.n_bytes(), Relaxed);
-                removed = Some(record);
             }
             let is_empty = bucket.records.is_empty();
             if is_empty {
-                self.n_bytes.fetch_sub(BUCKET_BYTES, Relaxed);
-                self.files().by_place.remove(&bucket.place);
+                self.files().take(key, bucket.place);
             }
+            self.cost(bucket, before);
             is_empty
         });
         if removed.is_some() {
@@ -270,12 +249,13 @@ impl Store {
     pub fn evict(&self, key: &ObjectKey) -> Option<Bucket> {
         let mut removed = None;
         self.buckets.remove_if_mut(key, |_, bucket| {
-            self.files().by_place.remove(&bucket.place);
+            self.files().take(key, bucket.place);
             removed = Some(bucket.clone());
+            let before = std::mem::take(&mut bucket.n_bytes);
+            self.cost(bucket, before);
             true
         });
         let bucket = removed?;
-        self.n_bytes.fetch_sub(bucket.n_bytes, Relaxed);
         let n_records = u64::try_from(bucket.records.len()).unwrap_or(u64::MAX);
         self.evicted.fetch_add(n_records, Relaxed);
         Some(bucket)
@@ -291,6 +271,7 @@ impl Store {
     ) -> Vec<Record> {
         let mut removed = Vec::new();
         self.buckets.remove_if_mut(key, |_, bucket| {
+            let before = bucket.n_bytes;
             let mut idx = 0;
             while let Some(it) = bucket.records.get(idx) {
                 if is_to_go(it) {
@@ -301,22 +282,20 @@ impl Store {
             }
             if !removed.is_empty() {
                 bucket.version = Version(self.changes.fetch_add(1, Relaxed) + 1);
-                let n_bytes: usize = removed.iter().map(Record::n_bytes).sum();
-                self.n_bytes.fetch_sub(n_bytes, Relaxed);
             }
             let oldest = bucket.records.iter().map(|it| it.confirmed.at).min();
             match oldest {
-                None => {
-                    self.n_bytes.fetch_sub(BUCKET_BYTES, Relaxed);
-                    self.files().by_place.remove(&bucket.place);
-                }
+                None => self.files().take(key, bucket.place),
                 Some(oldest) if bucket.place.second < oldest => {
                     let mut files = self.files();
-                    files.by_place.remove(&bucket.place);
-                    bucket.place = files.file(key.clone(), oldest);
+                    // Filed first: its namespace would go with its last bucket.
+                    let (place, _) = files.file(key.clone(), oldest);
+                    files.take(key, bucket.place);
+                    bucket.place = place;
                 }
                 Some(_) => {}
             }
+            self.cost(bucket, before);
             oldest.is_none()
         });
         let total = match why {
@@ -330,28 +309,71 @@ impl Store {
         removed
     }
 
-    /// The buckets that are filed behind a place, in order, at most so many.
-    #[must_use]
-    pub fn filed(&self, behind: Option<Place>, max: usize) -> Vec<(Place, ObjectKey)> {
-        use std::ops::Bound::{Excluded, Unbounded};
-
-        let files = self.files();
-        let behind = behind.map_or(Unbounded, Excluded);
-        let next = files.by_place.range((behind, Unbounded)).take(max);
-        next.map(|(place, key)| (*place, key.clone())).collect()
-    }
-
-    /// The buckets of which a record was last confirmed before this second, longest
-    /// ago first, at most so many.
+    /// The objects of which a record was last confirmed before this second, at most so
+    /// many.
     #[must_use]
     pub fn filed_before(&self, second: Seconds, max: usize) -> Vec<ObjectKey> {
-        let files = self.files();
-        let due = files.by_place.iter().take_while(|it| it.0.second < second);
-        due.take(max).map(|(_, key)| key.clone()).collect()
+        self.files().before(second, max)
+    }
+
+    /// The next of a walk over the objects of which a record was confirmed no later
+    /// than a second, at most so many; and how far it is then, `None` at the end.
+    #[must_use]
+    pub fn walk(
+        &self,
+        from: Option<Walk>,
+        until: Seconds,
+        max: usize,
+    ) -> (Vec<ObjectKey>, Option<Walk>) {
+        self.files().walk(from, until, max)
+    }
+
+    /// Who has to make room: of the namespace that holds most, the object that nobody
+    /// confirmed for longest, to within a second. One that was confirmed since it was
+    /// filed is passed over for another of the next [`CANDIDATES`].
+    #[must_use]
+    pub fn least_confirmed(&self) -> Option<ObjectKey> {
+        let candidates = self.files().first_of_largest(CANDIDATES);
+        let mut least: Option<(Seconds, ObjectKey)> = None;
+        for (place, key) in candidates {
+            let newest = self.view(&key, |bucket| {
+                let records = bucket.records.iter();
+                records.map(|it| it.confirmed.at).max().unwrap_or_default()
+            });
+            let Some(newest) = newest else {
+                continue;
+            };
+            if newest <= place.second {
+                return Some(key);
+            }
+            if least.as_ref().is_none_or(|(at, _)| newest < *at) {
+                least = Some((newest, key));
+            }
+        }
+        least.map(|(_, key)| key)
+    }
+
+    /// Counts what a bucket costs now, where it cost that before. Under its lock.
+    fn cost(&self, bucket: &Bucket, before: usize) {
+        let now = if bucket.records.is_empty() {
+            0
+        } else {
+            bucket.n_bytes
+        };
+        for total in [&self.n_bytes, &*bucket.of_namespace] {
+            total.fetch_add(now, Relaxed);
+            total.fetch_sub(before, Relaxed);
+        }
     }
 
     fn files(&self) -> MutexGuard<'_, Files> {
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives back the room of buckets that are gone. A shard at a time is locked
+    /// while what is left of it moves.
+    pub fn shrink(&self) {
+        self.buckets.shrink_to_fit();
     }
 
     /// The newest version of any bucket.
@@ -408,7 +430,7 @@ impl Store {
 }
 
 impl Bucket {
-    fn of(stored: Stored, place: Place) -> Self {
+    fn of(stored: Stored, (place, of_namespace): (Place, Arc<AtomicUsize>)) -> Self {
         let n_bytes = BUCKET_BYTES + stored.record.n_bytes();
         let version = Version(stored.sequence);
         Self {
@@ -416,6 +438,7 @@ impl Bucket {
             version,
             n_bytes,
             place,
+            of_namespace,
         }
     }
 

@@ -139,6 +139,27 @@ pub(crate) fn of_pods(n_pods: usize, of_each: usize, one_fault_in: usize) -> Vec
     lines
 }
 
+/// So many Events about one pod of a cluster, the same whenever it is asked for.
+/// This percentage of all Events are GPU faults; the others take turns.
+pub(crate) fn of_pod(pod: usize, of_each: usize, percent_faults: usize) -> Vec<u8> {
+    let mut rng = Rng::with_seed(u64::try_from(pod).unwrap_or(0));
+    let (faults, others): (Vec<_>, Vec<_>) = KINDS.iter().partition(|it| it.reason == FAULT);
+    let (idx, pod) = (pod, Pod::new(pod, &mut rng));
+    let mut lines = Vec::new();
+    for n in idx * of_each..(idx + 1) * of_each {
+        let kinds = if n % 100 < percent_faults {
+            &faults
+        } else {
+            &others
+        };
+        let at = START + i64::try_from(n / 100).unwrap_or(0);
+        let kind = kinds[n % kinds.len()];
+        line(&mut lines, Form::Watched, &pod, kind, (at, 1), &mut rng)
+            .expect("a vector takes what it is given");
+    }
+    lines
+}
+
 /// 2026-01-01T00:00:00Z.
 const START: i64 = 1_767_225_600;
 

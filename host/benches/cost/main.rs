@@ -27,6 +27,7 @@ use std::{
 use anyhow::Context as _;
 
 mod clock;
+#[allow(dead_code, reason = "the bench of churn uses the rest of it")]
 mod events;
 mod fuel;
 mod guests;

@@ -157,6 +157,8 @@ section! {
         bytes: Size = "bytes", Live, Size::mib(256), Size::mib(1)..=Size::gib(64);
         /// Records of one object. A noisy object loses its own and no other's.
         records_per_object: usize = "recordsPerObject", Live, 64, 1..=10_000;
+        /// Objects that have a record. With one more, one of the namespace that holds most has to leave.
+        objects: usize = "objects", Live, 1_000_000, 1..=100_000_000;
         /// How long a record is kept after the API server last confirmed it. At least the server's `--event-ttl` and 2m.
         time_to_live: Period = "timeToLive", Live, Period::minutes(65), Period::seconds(1)..=Period::hours(168);
         /// Bytes of an Event's note. The rest is cut, at the end of a character.

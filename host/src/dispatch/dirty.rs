@@ -59,6 +59,12 @@ impl DirtySet {
         Some(subject)
     }
 
+    /// Gives back the room of those that are out.
+    pub(super) fn shrink(&mut self) {
+        self.places.shrink_to_fit();
+        self.queue.shrink_to_fit();
+    }
+
     /// Drops from the queue who is no longer in.
     fn tidy(&mut self) {
         let Self { places, queue, .. } = self;

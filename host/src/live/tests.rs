@@ -3,6 +3,8 @@
 use super::*;
 use crate::scope::Reach;
 
+mod bounds;
+
 const TTL: Seconds = 100;
 const NOW: UnixMs = 1_800_000_000_000;
 
@@ -62,9 +64,10 @@ impl Live {
     fn state(&self) -> (String, String) {
         let mut names: Vec<String> = self
             .store
-            .filed(None, usize::MAX)
+            .walk(None, Seconds::MAX, usize::MAX)
+            .0
             .iter()
-            .flat_map(|(_, key)| {
+            .flat_map(|key| {
                 let names: Option<Vec<_>> = self.store.view(key, |bucket| {
                     let names = bucket.records().iter();
                     names.map(|it| it.record.name().to_owned()).collect()
@@ -91,7 +94,7 @@ impl Live {
         );
         assert_eq!(totals.live(), self.store.n_records() as u64);
         assert_eq!(
-            self.store.filed(None, usize::MAX).len(),
+            self.store.walk(None, Seconds::MAX, usize::MAX).0.len(),
             self.store.n_buckets()
         );
     }
@@ -173,48 +176,6 @@ fn what_nobody_confirms_for_too_long_expires_whatever_it_claims() {
 }
 
 #[test]
-fn an_object_that_never_stops_displaces_only_itself() {
-    let mut live = live(Bounds {
-        records_per_object: 3,
-        ..bounds()
-    });
-    live.see(&event("ns", "quiet", "other"), 0, 1, 1);
-    for n in 0..3 {
-        live.see(&event("ns", "noisy", &format!("n{n}")), 0, 1, 2);
-    }
-    live.check("n0 n1 n2 other", "0,0,0,0,0");
-    live.see(&event("ns", "noisy", "n3"), 0, 1, 2);
-    live.check("n1 n2 n3 other", "0,0,0,0,1");
-    // A further sighting is none too many.
-    let mut again = event("ns", "noisy", "n2");
-    again["note"] = "says more".into();
-    live.see(&again, 0, 1, 3);
-    live.check("n1 n2 n3 other", "0,0,0,0,1");
-}
-
-#[test]
-fn over_the_bytes_what_was_confirmed_longest_ago_leaves_first() {
-    let mut live = live(bounds());
-    live.see(&event("ns", "p", "a"), 0, 1, 1);
-    let one = live.store.n_bytes();
-    live.set_bounds(Bounds {
-        store_bytes: 3 * one,
-        ..bounds()
-    });
-    live.see(&event("ns", "q", "b"), 0, 1, 2);
-    live.see(&event("ns", "r", "c"), 0, 1, 3);
-    live.check("a b c", "0,0,0,0,0");
-    live.see(&event("ns", "s", "d"), 0, 1, 4);
-    live.check("b c d", "0,0,0,1,0");
-    // A smaller bound is taken up at once.
-    live.set_bounds(Bounds {
-        store_bytes: one,
-        ..bounds()
-    });
-    live.check("d", "0,0,0,3,0");
-}
-
-#[test]
 fn what_is_deleted_goes_and_what_is_not_known_costs_nothing() {
     let mut live = live(bounds());
     live.see(&event("ns", "p", "a"), 0, 1, 1);
@@ -259,14 +220,14 @@ fn what_is_out_of_scope_or_forged_is_counted_and_not_kept() {
 fn what_is_seen_again_unchanged_is_confirmed_and_nothing_else() {
     let mut live = live(bounds());
     live.see(&event("ns", "p", "a"), 0, 1, 1);
-    let before = live.store.filed(None, 1);
+    let before = live.store.walk(None, 1, 1);
     let of_bucket = |live: &Live| {
-        let key = &live.store.filed(None, 1)[0].1;
+        let key = &live.store.walk(None, 1, 1).0[0];
         live.store.view(key, Bucket::version)
     };
     let bucket_version = of_bucket(&live);
     live.see(&event("ns", "p", "a"), 0, 2, 50);
     assert_eq!(of_bucket(&live), bucket_version);
-    assert_eq!(live.store.filed(None, 1), before);
+    assert_eq!(live.store.walk(None, 1, 1), before);
     live.check("a", "0,0,0,0,0");
 }

@@ -136,6 +136,17 @@ impl Outcomes {
             .is_some_and(|it| it.iter().any(|it| it.classifier.name == classifier.name))
     }
 
+    /// Whether a finding of a subject that holds rests on an Event.
+    #[must_use]
+    pub fn rests_on(&self, subject: &SubjectKey, event: &EventRef) -> bool {
+        self.table.get(subject).is_some_and(|all| {
+            let mut findings = all.iter().flat_map(|it| &it.outcome.findings);
+            findings.any(|it| {
+                it.status == Status::Active && it.evidence.iter().any(|it| it.event == *event)
+            })
+        })
+    }
+
     /// Notes that an Event's record is gone. Its additional reasons go with it,
     /// and so does a cleared finding once nothing of it is live. Findings that
     /// hold stay: that an Event expired says nothing about what it reported.
@@ -193,6 +204,11 @@ impl Outcomes {
             }
         }
         changes
+    }
+
+    /// Gives back the room of what is held no more.
+    pub fn shrink(&self) {
+        self.table.shrink_to_fit();
     }
 
     /// How many subjects anything is held of.
