@@ -201,6 +201,7 @@ impl Run {
         let bounds = Bounds {
             // All of it is to be in at once.
             store_bytes: usize::MAX / 2,
+            outcome_bytes: usize::MAX / 2,
             ..Bounds::default()
         };
         let live = Live::new(
@@ -288,7 +289,8 @@ impl Stall {
     fn begin() -> Self {
         let (longest, is_over) = (Arc::<AtomicU64>::default(), Arc::<AtomicBool>::default());
         let (to, over) = (Arc::clone(&longest), Arc::clone(&is_over));
-        thread::spawn(move || {
+        let waiting = thread::Builder::new().name("waiting".to_owned());
+        let begun = waiting.spawn(move || {
             while !over.load(Relaxed) {
                 let began = Instant::now();
                 for n_bytes in [100, 1_000, 10_000, 100_000] {
@@ -299,6 +301,7 @@ impl Stall {
                 thread::sleep(Duration::from_micros(200));
             }
         });
+        drop(begun.unwrap());
         Self { longest, is_over }
     }
 

@@ -27,9 +27,9 @@ use crate::{
     outcome::{Change, Outcome, Outcomes},
     plugins::{Plugin, PluginSet},
     reason::{CallFailure, Reason},
-    record::Record,
+    record::{EventRef, Record},
     sandbox::{Limits, Spent},
-    store::Store,
+    store::{Store, may_equal},
     subject::{Subject, SubjectKey},
 };
 
@@ -331,7 +331,25 @@ impl Dispatcher {
             let provenance = &plugin.provenance;
             let generation = self.plugins.generation;
             let change = self.outcomes.merge(&subject, provenance, generation, said);
+            self.look_again(&subject);
             change.into_iter().for_each(&mut *on_change);
+        }
+    }
+
+    /// A record may have gone while its subject was in a call: nobody will say so again.
+    fn look_again(&self, subject: &Subject) {
+        let object = &subject.key.object;
+        let live = self.store.view(object, |bucket| {
+            let is_as_it_was = bucket.version() == subject.version;
+            let live = bucket.records().iter().map(|it| it.record.event_ref());
+            (!is_as_it_was).then(|| live.collect::<Vec<_>>())
+        });
+        if let Some(live) = live.unwrap_or_else(|| Some(Vec::new())) {
+            let may_be = |it: &EventRef, event: &EventRef| {
+                it.name() == event.name() && may_equal(it.uid(), event.uid())
+            };
+            let is_live = |event: &EventRef| live.iter().any(|it| may_be(it, event));
+            self.outcomes.look_again(&subject.key, is_live);
         }
     }
 

@@ -31,6 +31,7 @@ pub mod subject;
 
 pub mod componentize;
 pub mod config;
+mod files;
 mod memory;
 pub mod reason;
 mod scan;

@@ -7,8 +7,8 @@
 //! at most.
 //!
 //! What bounds it: the store by bytes, by objects and by records of an object
-//! ([`Bounds`]), records by how long ago anyone confirmed them, the dirty set and
-//! the outcomes by the store, and sweeps by the watches, of which each has one at
+//! ([`Bounds`]), records by how long ago anyone confirmed them, the dirty set by the
+//! store, outcomes by their bytes, and sweeps by the watches, of which each has one at
 //! most.
 
 use std::{
@@ -44,6 +44,9 @@ pub struct Bounds {
     pub records_per_object: usize,
     /// Objects with a record. With one more, one leaves as with the bytes.
     pub objects: usize,
+    /// Bytes of outcomes. Of the namespace that holds most those leave first that are
+    /// nothing but additional reasons.
+    pub outcome_bytes: usize,
     /// How long a record stays that nobody confirms.
     pub time_to_live: Seconds,
 }
@@ -54,6 +57,7 @@ impl Default for Bounds {
             store_bytes: 256 << 20,
             records_per_object: 64,
             objects: 1_000_000,
+            outcome_bytes: 32 << 20,
             time_to_live: 65 * 60,
         }
     }
@@ -265,6 +269,7 @@ impl Live {
         let expires = self.expire(now);
         let sweeps = self.sweep_slice();
         let is_over = self.bound_bytes(SLICE) || self.bound_objects(SLICE);
+        let is_over = self.bound_outcomes(now) || is_over;
         self.peak_bytes = self.peak_bytes.max(self.store.n_bytes());
         if self.tidied < now && !expires && !sweeps && !is_over {
             self.tidied = now;
@@ -390,6 +395,17 @@ impl Live {
         for (uid, event) in &going {
             self.outcomes.event_gone(&subject(object, uid), event);
         }
+        let left = self.store.view(object, |bucket| {
+            let left = assigned(bucket);
+            uids.iter()
+                .filter(|it| left.contains(&&***it))
+                .cloned()
+                .collect()
+        });
+        let left: BTreeSet<_> = left.unwrap_or_default();
+        for uid in uids.difference(&left) {
+            self.outcomes.records_gone(&subject(object, uid));
+        }
         if let Some(before) = before.flatten() {
             self.apply_shift(object, &before);
         }
@@ -489,6 +505,15 @@ impl Live {
             self.remove(&object, Removal::OverBytes, |_| true);
         }
         self.bounds.store_bytes < self.store.n_bytes()
+    }
+
+    /// Ends a slice of what was held for too long, or of what is too much.
+    fn bound_outcomes(&mut self, now: Seconds) -> bool {
+        self.outcomes.set_now(now);
+        let (expired, has_expired) = self.outcomes.expire(SLICE);
+        let (over, is_over) = self.outcomes.bound(self.bounds.outcome_bytes, SLICE);
+        self.changes.extend(expired.into_iter().chain(over));
+        has_expired || is_over
     }
 
     /// A slice of what nobody confirmed for too long. Within a second it is not looked

@@ -17,7 +17,7 @@ mod table;
 
 pub use change::Change;
 pub use merge::Delta;
-pub use table::{Generation, Held, Outcomes};
+pub use table::{Dropped, Generation, Held, Outcomes, RETAINED_FOR};
 
 /// Declares a word of the contract: its values, and how they are spelt there.
 macro_rules! word {
@@ -97,6 +97,10 @@ word! {
         NotYielded = "not-yielded",
         /// Its subject had no uid; now it has one, and speaks for itself.
         Folded = "folded",
+        /// Nothing that it rests on was live for a day.
+        Expired = "expired",
+        /// More is held than may be, and its namespace holds most.
+        OverBytes = "over-bytes",
     }
 }
 
@@ -123,6 +127,10 @@ pub struct Attributes {
 }
 
 impl Attributes {
+    fn n_bytes(&self) -> usize {
+        self.text.len() + size_of::<u32>() * self.ends.len()
+    }
+
     /// Attributes of these.
     ///
     /// # Errors
@@ -193,7 +201,18 @@ pub struct Evidence {
     pub live: bool,
 }
 
+impl Identity {
+    fn n_bytes(&self) -> usize {
+        self.category.len() + self.code.len() + self.key.len()
+    }
+}
+
 impl Evidence {
+    /// With the text that it has of its own ([`EventRef::detached`]).
+    fn n_bytes(&self) -> usize {
+        size_of::<Self>() + 16 + self.event.n_text_bytes()
+    }
+
     /// A live record as evidence.
     #[must_use]
     pub fn of(record: &Record) -> Self {
@@ -243,6 +262,15 @@ impl Finding {
             .map(|it| it.last_seen)
             .max()
             .unwrap_or(0)
+    }
+
+    fn n_bytes(&self) -> usize {
+        let evidence = self.evidence.iter().map(Evidence::n_bytes);
+        size_of::<Self>()
+            + self.identity.n_bytes()
+            + self.message.len()
+            + self.attributes.n_bytes()
+            + evidence.sum::<usize>()
     }
 
     /// Whether it says the same as another of its identity. Evidence is no part
@@ -302,6 +330,40 @@ pub struct Outcome {
     pub verdict: Option<Verdict>,
     /// What a later host may understand.
     pub attributes: Attributes,
+}
+
+impl AdditionalReason {
+    /// Without the Event's text, which is its record's.
+    fn n_bytes(&self) -> usize {
+        size_of::<Self>() + 24 + self.text.len() + self.attributes.n_bytes()
+    }
+}
+
+impl Verdict {
+    fn n_bytes(&self) -> usize {
+        let avoid = self
+            .avoid
+            .iter()
+            .map(|(key, value)| size_of::<(Box<str>, Box<str>)>() + key.len() + value.len());
+        self.failure_code.len()
+            + self.code.len()
+            + self.message.len()
+            + avoid.sum::<usize>()
+            + self.finding.as_ref().map_or(0, Identity::n_bytes)
+            + self.attributes.n_bytes()
+    }
+}
+
+impl Outcome {
+    /// What it costs in memory beside itself, about.
+    fn n_bytes(&self) -> usize {
+        let findings = self.findings.iter().map(Finding::n_bytes);
+        let reasons = self.additional_reasons.iter().map(|it| it.n_bytes());
+        findings.sum::<usize>()
+            + reasons.sum::<usize>()
+            + self.verdict.as_ref().map_or(0, Verdict::n_bytes)
+            + self.attributes.n_bytes()
+    }
 }
 
 /// Which plugin said something, exactly.

@@ -66,6 +66,12 @@ impl EventRef {
         }
     }
 
+    /// Bytes of what identifies it.
+    #[must_use]
+    pub fn n_text_bytes(&self) -> usize {
+        self.ends[2].into()
+    }
+
     fn parts(&self) -> (&str, &str, &str) {
         (self.namespace(), self.name(), self.uid())
     }

@@ -401,6 +401,7 @@ fn bounds(config: &Config) -> Bounds {
         store_bytes: config.store.bytes.get(),
         records_per_object: config.store.records_per_object,
         objects: config.store.objects,
+        outcome_bytes: config.outcomes.bytes.get(),
         time_to_live: Seconds::try_from(ttl).unwrap_or(Seconds::MAX),
     }
 }

@@ -31,12 +31,18 @@ use std::{
 
 use dashmap::{DashMap, Entry};
 
-use crate::record::{Interner, ObjectKey, Record};
+use crate::{
+    files::{self, Files},
+    record::{Interner, ObjectKey, Record},
+};
 
-mod files;
+pub use crate::files::{Place, Seconds, Walk};
 
-use files::Files;
-pub use files::{Place, Walk};
+impl files::Key for ObjectKey {
+    fn namespace(&self) -> &str {
+        self.namespace()
+    }
+}
 
 /// The live records of one object.
 ///
@@ -76,9 +82,6 @@ pub struct Stored {
     /// Who saw it last, and when.
     pub confirmed: Confirmation,
 }
-
-/// Seconds of our own monotonic clock, from when the process began.
-pub type Seconds = u32;
 
 /// Who saw last that an Event exists, and when. A recording confirms nothing:
 /// there it is all zero.
@@ -180,7 +183,7 @@ pub struct Store {
     interner: Interner,
     /// One entry for each bucket. Locked within the lock of a bucket's shard,
     /// never the other way round.
-    files: Mutex<Files>,
+    files: Mutex<Files<ObjectKey>>,
 }
 
 impl Store {
@@ -366,7 +369,7 @@ impl Store {
         }
     }
 
-    fn files(&self) -> MutexGuard<'_, Files> {
+    fn files(&self) -> MutexGuard<'_, Files<ObjectKey>> {
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -537,7 +540,7 @@ impl Record {
 }
 
 /// Whether two uids may be the same: an empty one is unknown.
-fn may_equal(one: &str, other: &str) -> bool {
+pub(crate) fn may_equal(one: &str, other: &str) -> bool {
     one == other || one.is_empty() || other.is_empty()
 }
 

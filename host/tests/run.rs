@@ -311,6 +311,32 @@ fn the_context_and_the_credentials_of_a_kubeconfig_are_used_as_kubectl_does() {
 }
 
 #[test]
+fn a_kubeconfig_that_cannot_be_used_is_named_in_a_line() {
+    let Some(plugins) = plugins() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    fs::write(path("portent.yaml"), config(&["ns"], &plugins, "")).unwrap();
+    fs::write(path("bad"), "bad").unwrap();
+    let said = |kubeconfig: &str| {
+        let mut run = Command::new(env!("CARGO_BIN_EXE_portent"));
+        run.args(["run", "--config"]).arg(path("portent.yaml"));
+        let output = run.arg("--kubeconfig").arg(path(kubeconfig)).output();
+        let output = output.unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let missing = said("missing");
+    assert_eq!(missing.lines().count(), 1, "{missing}");
+    assert_eq!(missing.matches("No such file").count(), 1, "{missing}");
+    let bad = said("bad");
+    assert_eq!(bad.lines().count(), 1, "{bad}");
+    assert!(
+        bad.contains("the kubeconfig cannot be used") && bad.contains("line 1 column 1"),
+        "{bad}"
+    );
+}
+
+#[test]
 fn a_changed_key_is_taken_up_or_said_to_need_a_restart() {
     let Some(plugins) = plugins() else { return };
     let items: Vec<_> = (0..8).map(|n| event(&format!("e{n}"), 9, "p")).collect();

@@ -159,7 +159,7 @@ fn each_range_holds_on_both_sides() {
             assert!(line.contains(&of), "{line}");
         }
     }
-    assert_eq!(n_ranges, 15, "of the keys that have one");
+    assert_eq!(n_ranges, 16, "of the keys that have one");
 }
 
 #[test]
@@ -170,6 +170,7 @@ fn each_key_that_changes_is_named_alone_and_by_when_it_is_taken_up() {
     for (path, value) in [
         ("store.bytes", "1Mi"),
         ("store.recordsPerObject", "1"),
+        ("store.objects", "1"),
         ("store.timeToLive", "1h"),
         ("store.noteBytes", "1Ki"),
         ("outcomes.bytes", "1Mi"),
@@ -201,7 +202,9 @@ fn each_key_that_changes_is_named_alone_and_by_when_it_is_taken_up() {
         [
             "store.bytes",
             "store.recordsPerObject",
+            "store.objects",
             "store.timeToLive",
+            "outcomes.bytes",
             "log.level",
         ]
     );

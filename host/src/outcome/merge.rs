@@ -50,6 +50,14 @@ pub(super) struct Ended {
     evidence: Vec<Evidence>,
 }
 
+impl Ended {
+    /// What it costs in memory, about.
+    pub(super) fn n_bytes(&self) -> usize {
+        let evidence = self.evidence.iter().map(Evidence::n_bytes);
+        size_of::<Self>() + self.cleared.n_bytes() + evidence.sum::<usize>()
+    }
+}
+
 /// Merges a new outcome of a subject into what is held of it.
 pub(super) fn merge(held: &mut Held, new: Outcome, subject: &Subject) -> Delta {
     let mut delta = Delta::default();
@@ -256,6 +264,15 @@ fn merge_verdict(held: &mut Held, new: Option<Verdict>, subject: &Subject, delta
             held.outcome.verdict = None;
         }
     }
+}
+
+/// The Events that what is held rests on, or tells of.
+pub(super) fn events(held: &Held) -> impl Iterator<Item = EventRef> {
+    let findings = held.outcome.findings.iter().flat_map(|it| &it.evidence);
+    let ended = held.cleared_for.iter().flat_map(|it| &it.evidence);
+    let evidence = findings.chain(ended).filter(|it| it.live);
+    let told_of = held.outcome.additional_reasons.iter().map(|it| &it.event);
+    evidence.map(|it| &it.event).chain(told_of).cloned()
 }
 
 /// Takes note that an Event's record is gone.

@@ -13,6 +13,8 @@ use crate::{
     subject::{Subject, SubjectKey},
 };
 
+mod bounds;
+
 /// Events of one pod, and what a made-up classifier says of them.
 struct Pod {
     store: Store,

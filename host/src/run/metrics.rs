@@ -335,6 +335,20 @@ impl Sources {
             one(count(self.outcomes.n_subjects())),
         )?;
         to.gauge(
+            "portent_outcomes_bytes",
+            "What the outcomes cost in memory, about",
+            one(count(self.outcomes.n_bytes())),
+        )?;
+        let dropped = self.outcomes.dropped();
+        to.counter(
+            "portent_outcomes_dropped",
+            "Subjects of which nothing is held any more, because it was too much",
+            [
+                ([("held", "additional-reasons")], dropped.passing),
+                ([("held", "findings")], dropped.lasting),
+            ],
+        )?;
+        to.gauge(
             "portent_subjects_waiting",
             "Subjects that wait to be classified, counted once for each plugin",
             one(self.waiting.load(Relaxed)),

@@ -18,6 +18,8 @@ use kube::{
 };
 use tower::BoxError;
 
+use super::failure::in_a_line;
+
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const KEEPALIVE: Duration = Duration::from_secs(15);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
@@ -52,9 +54,7 @@ pub async fn connect(address: &Address) -> Result<Client, Unreachable> {
             Config::from_custom_kubeconfig(Kubeconfig::read_from(path)?, &options).await?
         }
         None if address.context.is_some() => Config::from_kubeconfig(&options).await?,
-        None => Config::infer()
-            .await
-            .map_err(|err| Unreachable::NoConfig(Box::new(err)))?,
+        None => Config::infer().await?,
     };
     client(config)
 }
@@ -87,18 +87,37 @@ pub fn client(config: Config) -> Result<Client, Unreachable> {
     Ok(Client::new(service, config.default_namespace))
 }
 
-/// Why there is no client.
+/// Why there is no client, with what kube says of it in a line.
 #[derive(Debug, thiserror::Error)]
 pub enum Unreachable {
-    /// Neither a kubeconfig nor a service account.
+    /// Neither a kubeconfig nor a service account, or they cannot be used.
     #[error(
-        "no cluster is configured: set KUBECONFIG, pass --kubeconfig, or run in a pod with a service account"
+        "no cluster is configured: set KUBECONFIG, pass --kubeconfig, or run in a pod with a \
+         service account ({0})"
     )]
-    NoConfig(#[source] Box<kube::config::InferConfigError>),
+    NoConfig(String),
     /// The kubeconfig cannot be used.
-    #[error("the kubeconfig cannot be used")]
-    Kubeconfig(#[from] kube::config::KubeconfigError),
+    #[error("the kubeconfig cannot be used: {0}")]
+    Kubeconfig(String),
     /// Certificates or credentials cannot be used.
-    #[error("the cluster's certificates or our credentials cannot be used")]
-    Client(#[from] kube::Error),
+    #[error("the cluster's certificates or our credentials cannot be used: {0}")]
+    Client(String),
+}
+
+impl From<kube::config::InferConfigError> for Unreachable {
+    fn from(err: kube::config::InferConfigError) -> Self {
+        Self::NoConfig(in_a_line(&err))
+    }
+}
+
+impl From<kube::config::KubeconfigError> for Unreachable {
+    fn from(err: kube::config::KubeconfigError) -> Self {
+        Self::Kubeconfig(in_a_line(&err))
+    }
+}
+
+impl From<kube::Error> for Unreachable {
+    fn from(err: kube::Error) -> Self {
+        Self::Client(in_a_line(&err))
+    }
 }

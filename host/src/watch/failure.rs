@@ -107,16 +107,7 @@ impl Failure {
 
     /// An error of the client, with its causes.
     pub(super) fn transport(err: &dyn Error) -> Self {
-        let mut message = err.to_string();
-        let mut cause = err.source();
-        while let Some(it) = cause {
-            let it_said = it.to_string();
-            if !message.contains(&it_said) {
-                message = format!("{message}: {it_said}");
-            }
-            cause = it.source();
-        }
-        Self::new(Class::Transport, message)
+        Self::new(Class::Transport, in_a_line(err))
     }
 
     /// An answer that says that it is none.
@@ -140,6 +131,21 @@ impl Failure {
             ..failure
         }
     }
+}
+
+/// An error and what it came of. Some say that themselves, with an excerpt below.
+pub(super) fn in_a_line(err: &dyn Error) -> String {
+    let first_line = |it: &dyn Error| it.to_string().lines().next().unwrap_or("").to_owned();
+    let mut line = first_line(err);
+    let mut source = err.source();
+    while let Some(it) = source {
+        let cause = first_line(it);
+        if !line.contains(&cause) {
+            line = format!("{line}: {cause}");
+        }
+        source = it.source();
+    }
+    line
 }
 
 impl fmt::Display for Failure {

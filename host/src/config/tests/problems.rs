@@ -67,7 +67,7 @@ fn a_value_of_the_wrong_form_is_refused_with_what_to_write() {
     }
     check_problem(
         "store: [bytes, 1Mi]",
-        "3:8: store: cannot be a list: write keys and their values, each on a line; the keys are `bytes`, `recordsPerObject`, `timeToLive`, `noteBytes`",
+        "3:8: store: cannot be a list: write keys and their values, each on a line; the keys are `bytes`, `recordsPerObject`, `objects`, `timeToLive`, `noteBytes`",
     );
 }
 

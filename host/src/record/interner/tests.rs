@@ -1,3 +1,5 @@
+//! What is shared, what is forgotten, and what does not fit.
+
 use std::{sync::Barrier, thread};
 
 use super::*;

@@ -1,11 +1,11 @@
-//! The buckets of each namespace, in the order in which they are to be looked at.
+//! What is held of each namespace, in the order in which it is to be looked at.
 //!
 //! It is how what expires, is swept or has to make room is found a key at a time,
-//! so that no shard is ever locked for a walk. A bucket is filed by when a record
-//! of it was confirmed, and filed anew only when it is looked at: until then it was
-//! perhaps confirmed since, and never earlier.
+//! so that no shard of a table is ever locked for a walk. What is filed by a second
+//! is filed anew only when it is looked at: until then it was perhaps confirmed
+//! since, and never earlier.
 //!
-//! It holds one entry for each bucket, and one for each namespace that has any.
+//! It holds one entry for each key, and one for each namespace that has any.
 
 use std::{
     collections::BTreeMap,
@@ -16,14 +16,20 @@ use std::{
     },
 };
 
-use super::Seconds;
-use crate::record::ObjectKey;
+/// Seconds of our own monotonic clock, from when the process began.
+pub type Seconds = u32;
 
-/// Where a bucket is filed in its namespace: by when a record of it was confirmed,
-/// and in the order of filing within a second.
+/// What belongs to a namespace.
+pub(crate) trait Key: Clone {
+    /// Which; empty for what is of the cluster's scope.
+    fn namespace(&self) -> &str;
+}
+
+/// Where something is filed in its namespace: by a second, and in the order of filing
+/// within it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// No record of it was confirmed earlier.
+    /// Of a bucket: no record of it was confirmed earlier.
     pub second: Seconds,
     /// It takes more than can be filed in a second to come round.
     order: u32,
@@ -36,30 +42,47 @@ pub struct Walk {
     behind: Option<Place>,
 }
 
-#[derive(Debug, Default)]
-pub(super) struct Files {
-    namespaces: BTreeMap<Arc<str>, Namespace>,
+/// What is filed of all namespaces.
+#[derive(Debug)]
+pub(crate) struct Files<K> {
+    namespaces: BTreeMap<Arc<str>, Namespace<K>>,
 }
 
-#[derive(Debug, Default)]
-struct Namespace {
-    by_place: BTreeMap<Place, ObjectKey>,
+#[derive(Debug)]
+struct Namespace<K> {
+    by_place: BTreeMap<Place, K>,
     n_filed: u32,
-    /// What its buckets cost. Each of them knows it, too, and keeps it right.
+    /// What is filed costs that. Each of it knows this, too, and keeps it right.
     n_bytes: Arc<AtomicUsize>,
 }
 
-impl Files {
-    /// Files a bucket, and says where to count its bytes.
-    pub(super) fn file(&mut self, key: ObjectKey, second: Seconds) -> (Place, Arc<AtomicUsize>) {
-        if !self.namespaces.contains_key(key.namespace()) {
-            self.namespaces
-                .insert(key.namespace().into(), Namespace::default());
+impl<K> Default for Files<K> {
+    fn default() -> Self {
+        Self {
+            namespaces: BTreeMap::new(),
         }
-        let namespace = self
-            .namespaces
-            .get_mut(key.namespace())
-            .expect("it was put there now");
+    }
+}
+
+impl<K> Default for Namespace<K> {
+    fn default() -> Self {
+        Self {
+            by_place: BTreeMap::new(),
+            n_filed: 0,
+            n_bytes: Arc::default(),
+        }
+    }
+}
+
+impl<K: Key> Files<K> {
+    /// Files a key, and says where to count its bytes.
+    pub(crate) fn file(&mut self, key: K, second: Seconds) -> (Place, Arc<AtomicUsize>) {
+        let namespace = if let Some(namespace) = self.namespaces.get_mut(key.namespace()) {
+            namespace
+        } else {
+            let name: Arc<str> = key.namespace().into();
+            self.namespaces.entry(name).or_default()
+        };
         namespace.n_filed = namespace.n_filed.wrapping_add(1);
         let place = Place {
             second,
@@ -69,8 +92,8 @@ impl Files {
         (place, Arc::clone(&namespace.n_bytes))
     }
 
-    /// Takes a bucket out, and its namespace with the last of them.
-    pub(super) fn take(&mut self, key: &ObjectKey, place: Place) {
+    /// Takes a key out, and its namespace with the last of them.
+    pub(crate) fn take(&mut self, key: &K, place: Place) {
         let Some(namespace) = self.namespaces.get_mut(key.namespace()) else {
             return;
         };
@@ -80,8 +103,8 @@ impl Files {
         }
     }
 
-    /// The buckets that are filed before a second, at most so many.
-    pub(super) fn before(&self, second: Seconds, max: usize) -> Vec<ObjectKey> {
+    /// What is filed before a second, at most so many.
+    pub(crate) fn before(&self, second: Seconds, max: usize) -> Vec<K> {
         let due = self.namespaces.values().flat_map(|it| {
             let due = it.by_place.iter();
             due.take_while(|(place, _)| place.second < second)
@@ -89,14 +112,14 @@ impl Files {
         due.take(max).map(|(_, key)| key.clone()).collect()
     }
 
-    /// The next buckets of a walk over what is filed no later than a second: `from`
+    /// The next of a walk over what is filed no later than a second: `from`
     /// where it is by now, and where it is then, `None` at the end.
-    pub(super) fn walk(
+    pub(crate) fn walk(
         &self,
         from: Option<Walk>,
         until: Seconds,
         max: usize,
-    ) -> (Vec<ObjectKey>, Option<Walk>) {
+    ) -> (Vec<K>, Option<Walk>) {
         let mut keys = Vec::new();
         let (first, mut behind) = from.map_or((None, None), |it| (Some(it.namespace), it.behind));
         let begin = first.as_deref().map_or(Unbounded, Included);
@@ -121,8 +144,8 @@ impl Files {
         (keys, None)
     }
 
-    /// The first buckets of the namespace that holds most, at most so many.
-    pub(super) fn first_of_largest(&self, max: usize) -> Vec<(Place, ObjectKey)> {
+    /// The first of the namespace that holds most, at most so many.
+    pub(crate) fn first_of_largest(&self, max: usize) -> Vec<(Place, K)> {
         let largest = self
             .namespaces
             .values()

@@ -1,0 +1,178 @@
+//! The live path with both plugins, in this process, with no cluster: what is left when all is gone.
+
+#![allow(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
+
+mod support;
+
+use std::{
+    collections::BTreeSet,
+    num::NonZeroUsize,
+    sync::{Arc, mpsc},
+};
+
+use portent::{
+    live::{Bounds, Live},
+    outcome::Change,
+    plugins::PluginSet,
+    record::{Caps, ObjectKey},
+    sandbox::{Limits, Sandbox},
+    scope::{Reach, Scope},
+    store::{Confirmation, Seconds},
+    subject::SubjectKey,
+};
+use serde_json::Value;
+use support::running::plugins;
+
+/// Flyte's agent's words for a GPU that is gone.
+const FAULT: &str = "[gpu-health] [CRITICAL] Xid 79 (GPU has fallen off the bus) on GPU 5 \
+    GPU-b8c1f0a2-7d43-4e19-9a65-2f0c8e71d4b6. xid=79 severity=critical \
+    gpu_uuid=GPU-b8c1f0a2-7d43-4e19-9a65-2f0c8e71d4b6 gpu_index=5 pci=0000:ab:00.0 node=n pid=1 process=p";
+
+struct Path {
+    live: Live,
+    is_done: mpsc::Receiver<()>,
+    changes: Vec<Change>,
+}
+
+impl Path {
+    fn new() -> Option<Self> {
+        let sandbox = Sandbox::new(Limits::default()).unwrap();
+        let plugins = PluginSet::load(&sandbox, &plugins()?).unwrap();
+        let scope = Scope::new(
+            Reach::Namespaces(BTreeSet::from(["ns".parse().unwrap()])),
+            BTreeSet::from(["Pod".parse().unwrap()]),
+            BTreeSet::new(),
+        );
+        let (done, is_done) = mpsc::channel();
+        let live = Live::new(
+            scope.unwrap(),
+            Arc::new(plugins),
+            &Limits::default(),
+            Caps::default(),
+            Bounds::default(),
+            NonZeroUsize::new(2).unwrap(),
+            &(Arc::new(move || done.send(()).unwrap_or_default()) as Arc<dyn Fn() + Send + Sync>),
+        );
+        Some(Self {
+            live: live.unwrap(),
+            is_done,
+            changes: Vec::new(),
+        })
+    }
+
+    fn put(&mut self, event: &Value, at: Seconds) {
+        let json = event.to_string();
+        let confirmed = Confirmation {
+            at,
+            ..Confirmation::default()
+        };
+        let event = serde_json::from_str(&json).unwrap();
+        self.live.put(&event, confirmed, 1_900_000_000_000);
+    }
+
+    fn delete(&mut self, event: &Value) {
+        let json = event.to_string();
+        self.live.delete(&serde_json::from_str(&json).unwrap());
+    }
+
+    fn collect(&mut self) {
+        let changes = &mut self.changes;
+        self.live
+            .collect(&mut |it, _| changes.push(it), &mut |_| {});
+    }
+
+    /// Does all that there is to do at a time.
+    fn settle(&mut self, at: Seconds) {
+        loop {
+            let more = self.live.step(at);
+            self.live.submit();
+            self.collect();
+            if !more && self.live.is_idle() {
+                return;
+            }
+            if !more {
+                self.is_done.recv().unwrap();
+            }
+        }
+    }
+
+    fn left(&self) -> [usize; 4] {
+        let store = self.live.store();
+        let outcomes = self.live.outcomes();
+        let n_bytes = store.n_bytes() + outcomes.n_bytes();
+        [
+            store.n_buckets(),
+            store.interner().len(),
+            outcomes.n_subjects(),
+            n_bytes,
+        ]
+    }
+}
+
+fn event(pod: &str, name: &str, reason: &str, note: &str) -> Value {
+    serde_json::json!({
+        "metadata": { "name": name, "namespace": "ns", "uid": format!("uid-{name}"),
+            "creationTimestamp": "2026-01-01T00:00:00Z" },
+        "regarding": { "kind": "Pod", "namespace": "ns", "name": pod, "uid": format!("uid-{pod}") },
+        "type": "Warning",
+        "reason": reason,
+        "note": note,
+        "reportingController": "gpu-health",
+        "deprecatedLastTimestamp": "2026-01-01T00:00:00Z",
+    })
+}
+
+#[test]
+fn ordinary_events_leave_nothing_behind_whether_they_are_deleted_or_expire() {
+    let Some(mut path) = Path::new() else { return };
+    let events: Vec<_> = (0..600)
+        .map(|n| {
+            event(
+                &format!("p{}", n / 3),
+                &format!("e{n}"),
+                "Unhealthy",
+                "a probe failed",
+            )
+        })
+        .collect();
+    for it in &events {
+        path.put(it, 1);
+    }
+    path.settle(1);
+    assert_eq!(path.left()[..3], [200, 2, 200]);
+    for it in &events[..300] {
+        path.delete(it);
+    }
+    path.settle(2);
+    assert_eq!(path.left()[..3], [100, 2, 100]);
+    path.settle(Bounds::default().time_to_live + 2);
+    assert_eq!(path.left(), [0, 0, 0, 0]);
+}
+
+#[test]
+fn an_event_that_goes_while_it_is_classified_leaves_no_reason_and_a_retained_finding() {
+    let Some(mut path) = Path::new() else { return };
+    let (fault, harmless) = (
+        event("p", "fault", "GPUXidError", FAULT),
+        event("q", "harmless", "Unhealthy", "a probe failed"),
+    );
+    path.put(&fault, 1);
+    path.put(&harmless, 1);
+    path.live.submit();
+    // They are with the workers, and perhaps done: nobody has taken the results.
+    path.delete(&fault);
+    path.delete(&harmless);
+    path.settle(1);
+
+    assert!(path.changes.iter().any(|it| !it.delta.raised.is_empty()));
+    let key = SubjectKey {
+        object: ObjectKey::new("ns", "Pod", "p").unwrap(),
+        uid: "uid-p".into(),
+    };
+    let held = path.live.outcomes().held(&key);
+    let [held] = &held[..] else {
+        panic!("{held:?}");
+    };
+    assert!(held.outcome.findings[0].is_retained());
+    assert_eq!(path.left()[..3], [0, 0, 1]);
+}
