@@ -52,6 +52,8 @@ mod lines;
 mod page;
 mod self_check;
 mod status;
+#[cfg(test)]
+mod tests;
 
 pub use connect::{Address, Unreachable, client, connect};
 pub use failure::{Class, Failure};

@@ -239,6 +239,35 @@ fn half_a_gigabyte_of_large_events_on_one_page_is_read_in_little_memory() {
 }
 
 #[test]
+fn an_event_of_a_quarter_of_a_gigabyte_is_skipped_in_little_memory() {
+    let Some(plugins) = plugins() else { return };
+    let server = Apiserver::start(|it| {
+        let huge = event_with("huge", 9, "p", "<note>");
+        let (before, behind) = if it.is_watch() {
+            (r#"{"type":"ADDED","object":"#, "}\n".to_owned())
+        } else {
+            let end = format!(",{}]}}", event("small", 9, "p"));
+            (r#"{"metadata":{"resourceVersion":"10"},"items":["#, end)
+        };
+        let (head, tail) = huge.split_once("<note>").unwrap();
+        let mut pieces = vec![format!("{before}{head}").into_bytes()];
+        pieces.extend(std::iter::repeat_n(vec![b'x'; 1 << 20], 256));
+        pieces.push(format!("{tail}{behind}").into_bytes());
+        Answer::Pieces(pieces, Then::Silence)
+    });
+    let (_folder, kubeconfig) = kubeconfig(&server);
+    let portent = Running::start(&config(&["ns"], &plugins, ""), &kubeconfig);
+    portent.until("both that are skipped", |it| {
+        let n = it.metric("portent_events_rejected_total", &["too-long"]);
+        (n == 2).then_some(())
+    });
+    assert_eq!(portent.metric("portent_records", &[]), 1);
+    let rss = portent.peak_rss();
+    println!("An Event of 256 MiB, twice: peak RSS {} MiB", rss >> 20);
+    assert!(rss < 192 << 20, "{rss} bytes");
+}
+
+#[test]
 fn a_watch_that_is_refused_is_named_and_keeps_nobody_waiting_while_another_has_listed() {
     let Some(plugins) = plugins() else { return };
     let server = Apiserver::start(|it| match (it.uri.contains("/forbidden/"), it.is_watch()) {

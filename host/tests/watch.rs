@@ -7,11 +7,11 @@ mod support;
 
 use std::{
     cell::RefCell,
-    rc::Rc,
-    sync::{Arc, Mutex},
-    time::Duration,
+    sync::{Arc, Mutex, atomic::Ordering::Relaxed},
+    time::{Duration, Instant},
 };
 
+use futures_util::future::select_all;
 use portent::{
     scope,
     watch::{Budget, Class, Informer, Observed, Phase, Settings, Shared, Status, client, is_ready},
@@ -24,6 +24,9 @@ type Told = Vec<(u32, String)>;
 
 /// As patient as a test is.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// There is no shorter wait after a failure.
+const AT_LEAST: Duration = Duration::from_millis(50);
 
 fn settings() -> Settings {
     Settings {
@@ -43,6 +46,53 @@ fn pods() -> scope::Watch {
     }
 }
 
+/// Runs informers against a server until it is enough; `on` is told which of them saw what.
+#[track_caller]
+fn run_until(
+    url: &str,
+    settings: &Settings,
+    shared: &Shared,
+    watches: &[scope::Watch],
+    on: impl Fn(usize, u32, Observed<'_>),
+    enough: impl Fn(&[Arc<Status>]) -> bool,
+) -> Vec<Arc<Status>> {
+    let config = kube::Config::new(url.parse().unwrap());
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let client = client(config).unwrap();
+        let (settings, on) = (settings, &on);
+        let informers = watches.iter().map(|watch| {
+            Informer::new(
+                client.clone(),
+                watch.clone(),
+                settings.clone(),
+                shared.clone(),
+            )
+        });
+        let informers: Vec<_> = informers.collect();
+        let statuses: Vec<_> = informers.iter().map(Informer::status).collect();
+        let running = informers
+            .into_iter()
+            .enumerate()
+            .map(|(n, informer)| Box::pin(informer.run(move |listing, seen| on(n, listing, seen))));
+        let waiting = async {
+            while !enough(&statuses) {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::select! {
+            _ = select_all(running) => unreachable!("none ever ends"),
+            done = tokio::time::timeout(PATIENCE, waiting) => {
+                assert!(done.is_ok(), "it was not enough: {statuses:#?}");
+            }
+        }
+        statuses
+    })
+}
+
 /// Runs an informer against a server until what was told and asked is enough.
 #[track_caller]
 fn watch_until(
@@ -51,43 +101,19 @@ fn watch_until(
     shared: &Shared,
     enough: impl Fn(&Told, &[Asked]) -> bool,
 ) -> (Told, Arc<Status>) {
-    let config = kube::Config::new(server.url().parse().unwrap());
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
-    let told = Rc::<RefCell<Told>>::default();
-    let status = runtime.block_on(async {
-        let informer = Informer::new(
-            client(config).unwrap(),
-            pods(),
-            settings.clone(),
-            shared.clone(),
-        );
-        let status = informer.status();
-        let running = informer.run(|listing, seen| {
-            let it = match seen {
-                Observed::Put(it) => format!("+{}", &*it.metadata.name),
-                Observed::Deleted(it) => format!("-{}", &*it.metadata.name),
-                Observed::Synced => "synced".to_owned(),
-                Observed::Paused => return,
-            };
-            told.borrow_mut().push((listing, it));
-        });
-        let waiting = async {
-            while !enough(&told.borrow(), &server.asked()) {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
+    let told = RefCell::<Told>::default();
+    let on = |_, listing, seen: Observed<'_>| {
+        let it = match seen {
+            Observed::Put(it) => format!("+{}", &*it.metadata.name),
+            Observed::Deleted(it) => format!("-{}", &*it.metadata.name),
+            Observed::Synced => "synced".to_owned(),
+            Observed::Paused => return,
         };
-        tokio::select! {
-            _ = running => unreachable!("it never ends"),
-            done = tokio::time::timeout(PATIENCE, waiting) => {
-                assert!(done.is_ok(), "told {:?}, asked {:#?}", told.borrow(), server.asked());
-            }
-        }
-        status
-    });
-    (told.take(), status)
+        told.borrow_mut().push((listing, it));
+    };
+    let enough = |_: &[_]| enough(&told.borrow(), &server.asked());
+    let mut statuses = run_until(&server.url(), settings, shared, &[pods()], on, enough);
+    (told.take(), statuses.remove(0))
 }
 
 #[track_caller]
@@ -219,6 +245,100 @@ fn a_compacted_version_is_routine_however_it_is_said() {
 }
 
 #[test]
+fn nothing_shows_while_a_compacted_version_is_listed_anew() {
+    let script = |it: &Asked| match it.n {
+        0 => Answer::json(list(10, "", &[])),
+        1 => Answer::status(410, "Expired"),
+        _ => Answer::Silence,
+    };
+    let (_, asked, status) = watch(script, |_, asked| asked.len() == 3);
+    assert_eq!(steps(&asked), "L W10 L");
+    assert_eq!(status.phase(), Phase::Listing);
+    assert!(is_ready([&*status]));
+}
+
+#[test]
+fn a_watch_that_lasted_goes_on_from_where_it_was_when_it_is_closed() {
+    let settings = Settings {
+        timeout: Duration::from_secs(1),
+        ..settings()
+    };
+    // It was asked for a second at most: more than half of that is no short watch,
+    // not even of one that brought nothing.
+    let lasts = Duration::from_millis(600);
+    let server = Apiserver::start(listing_and(move |n, _| match n {
+        0 => Answer::Pieces(Vec::new(), Then::EndAfter(lasts)),
+        1 => {
+            let frames = [frame("ADDED", &event("b", 31, "p"))];
+            Answer::lines(&frames, Then::EndAfter(lasts))
+        }
+        _ => quiet(),
+    }));
+    let (told, status) = watch_until(&server, &settings, &Shared::default(), |_, asked| {
+        asked.len() == 4
+    });
+    assert_eq!(steps(&server.asked()), "L W10 W10 W31");
+    assert_eq!(names(&told), "+a synced +b");
+    assert!(status.failures().all(|(_, n)| n == 0), "{status:?}");
+}
+
+#[test]
+fn a_bookmark_moves_the_version_on_and_what_is_not_understood_does_not() {
+    let script = listing_and(|n, _| {
+        if n > 0 {
+            return quiet();
+        }
+        let frames = [
+            frame("BOOKMARK", r#"{"metadata":{"resourceVersion":"77"}}"#),
+            frame("DANCED", &event("x", 99, "p")),
+            frame("ADDED", &event("b", 88, "p")).replace("\"88\"", "\"\""),
+        ];
+        Answer::lines(&frames, Then::End)
+    });
+    let (told, asked, _) = watch(script, |_, asked| asked.len() == 3);
+    assert_eq!(names(&told), "+a synced +b");
+    assert_eq!(steps(&asked), "L W10 W77");
+}
+
+#[test]
+fn a_frame_whose_end_never_came_is_none() {
+    let script = listing_and(|n, _| {
+        if n > 0 {
+            return quiet();
+        }
+        let whole = format!("{}\n", frame("ADDED", &event("b", 31, "p")));
+        // Only its line end is missing: whether it is whole cannot be known.
+        let cut = frame("ADDED", &event("c", 32, "p"));
+        Answer::Pieces(vec![whole.into_bytes(), cut.into_bytes()], Then::End)
+    });
+    let (told, asked, status) = watch(script, |_, asked| asked.len() == 3);
+    assert_eq!(names(&told), "+a synced +b");
+    assert_eq!(steps(&asked), "L W10 W31");
+    assert_eq!(status.undecodable.load(Relaxed), 1);
+}
+
+#[test]
+fn it_is_told_when_there_is_no_more_news_for_now() {
+    let server = Apiserver::start(listing_and(|_, _| {
+        let frames = ["b", "c"].map(|name| frame("ADDED", &event(name, 11, "p")));
+        Answer::lines(&frames, Then::Silence)
+    }));
+    let told = RefCell::<Vec<String>>::default();
+    let on = |_, _, seen: Observed<'_>| match seen {
+        Observed::Put(it) => told.borrow_mut().push(it.metadata.name.to_string()),
+        Observed::Paused => told.borrow_mut().push("paused".to_owned()),
+        Observed::Deleted(_) | Observed::Synced => {}
+    };
+    let enough = |_: &[_]| {
+        let told = told.borrow();
+        let last = told.iter().rposition(|it| it == "c");
+        last.is_some_and(|at| told[at..].iter().any(|it| it == "paused"))
+    };
+    let shared = Shared::default();
+    run_until(&server.url(), &settings(), &shared, &[pods()], on, enough);
+}
+
+#[test]
 fn watches_that_end_at_once_and_bring_nothing_are_no_loop() {
     let script = listing_and(|_, _| Answer::Pieces(Vec::new(), Then::End));
     let (_, asked, status) = watch(script, |_, asked| 8 <= asked.len());
@@ -227,7 +347,7 @@ fn watches_that_end_at_once_and_bring_nothing_are_no_loop() {
     assert!(3 <= failures(&status, Class::ShortWatch));
     let watches = asked.iter().filter(|it| it.is_watch());
     for (watch, next) in watches.zip(asked.iter().skip(2).step_by(2)) {
-        assert!(Duration::from_millis(45) <= next.at - watch.at);
+        assert!(AT_LEAST <= next.at - watch.at);
     }
 }
 
@@ -302,6 +422,26 @@ fn a_list_that_is_never_answered_is_asked_again_in_smaller_pages() {
 }
 
 #[test]
+fn pages_grow_again_once_they_come_in_time() {
+    let settings = Settings {
+        list_deadline: Duration::from_secs(1),
+        ..settings()
+    };
+    let server = Apiserver::start(|it| match it.n {
+        0 | 1 => Answer::Silence,
+        _ => Answer::json(list(10, "next", &[])),
+    });
+    watch_until(&server, &settings, &Shared::default(), |_, asked| {
+        asked[asked.len().min(2)..]
+            .iter()
+            .any(|it| it.param("limit") == Some("500"))
+    });
+    let asked = server.asked();
+    let limits: Vec<_> = asked.iter().filter_map(|it| it.param("limit")).collect();
+    assert_eq!(limits[..3], ["500", "250", "125"]);
+}
+
+#[test]
 fn a_watch_that_does_not_begin_or_does_not_end_is_begun_again() {
     let settings = Settings {
         timeout: Duration::from_secs(1),
@@ -345,10 +485,7 @@ fn what_cannot_be_read_costs_itself() {
     let (told, asked, status) = watch(script, |told, _| told.len() == 5);
     assert_eq!(names(&told), "+a +b synced +c +d");
     assert_eq!(steps(&asked), "L W10");
-    let undecodable = status
-        .undecodable
-        .load(std::sync::atomic::Ordering::Relaxed);
-    assert_eq!(undecodable, 6);
+    assert_eq!(status.undecodable.load(Relaxed), 6);
 }
 
 #[test]
@@ -367,18 +504,23 @@ fn an_event_over_the_cap_costs_itself_and_one_below_it_is_read() {
             let n_frame = isize::try_from(n_frame).unwrap();
             let frames = [
                 frame("ADDED", &large("over", 1 - n_frame)),
+                frame("ADDED", &large("far over", 4 * CAP.cast_signed())),
                 frame("ADDED", &large("max", -n_frame)),
                 frame("ADDED", &event("small", 12, "p")),
             ];
             return Answer::lines(&frames, Then::Silence);
         }
-        let items = [large("over", 1), large("max", 0), event("small", 9, "p")];
+        let items = [
+            large("over", 1),
+            large("far over", 4 * CAP.cast_signed()),
+            large("max", 0),
+            event("small", 9, "p"),
+        ];
         Answer::json(list(10, "", &items))
     });
     let (told, status) = watch_until(&server, &settings(), &shared, |told, _| told.len() == 5);
     assert_eq!(names(&told), "+max +small synced +max +small");
-    let too_long = status.too_long.load(std::sync::atomic::Ordering::Relaxed);
-    assert_eq!(too_long, 2);
+    assert_eq!(status.too_long.load(Relaxed), 4);
 }
 
 #[test]
@@ -403,9 +545,39 @@ fn a_refusal_is_an_answer_and_is_asked_again() {
             panic!("{code}: {:?}", status.phase())
         };
         assert_eq!(failure.message, format!("HTTP {code}: said: Why"));
+        for (it, next) in asked.iter().zip(&asked[1..]) {
+            assert!(AT_LEAST <= next.at - it.at, "{code}");
+        }
         // Nobody is ready when all that it has is refusals.
         assert!(!is_ready([&*status]));
     }
+}
+
+#[test]
+fn a_refusal_stands_until_there_is_a_list() {
+    let (_, asked, status) = watch(
+        |it| match it.n {
+            0 => Answer::status(403, "Forbidden"),
+            _ => Answer::Silence,
+        },
+        |_, asked| asked.len() == 2,
+    );
+    // It asks again, but that is no success.
+    assert_eq!(steps(&asked), "L L");
+    assert_eq!(status.tell(), "refused (forbidden), never listed");
+
+    let (_, asked, status) = watch(
+        |it| match it.n {
+            0 => Answer::status(403, "Forbidden"),
+            1 => Answer::json(list(10, "", &[])),
+            _ => Answer::Silence,
+        },
+        |_, asked| asked.len() == 3,
+    );
+    // The watch has not begun: what there is is the LIST.
+    assert_eq!(steps(&asked), "L L W10");
+    assert_eq!(status.tell(), "listing");
+    assert!(is_ready([&*status]));
 }
 
 #[test]
@@ -427,13 +599,64 @@ fn a_server_that_asks_for_a_day_is_given_our_own_bound() {
 }
 
 #[test]
-fn a_server_that_is_not_there_is_tried_again() {
-    let server = Apiserver::start(|_| Answer::Pieces(Vec::new(), Then::Cut));
-    let (_, status) = watch_until(&server, &settings(), &Shared::default(), |_, asked| {
-        3 <= asked.len()
+fn a_wait_that_a_server_asks_for_is_kept() {
+    // More than the first wait ever is by itself.
+    let wait = Duration::from_secs(1);
+    let settings = Settings {
+        backoff_max: 5 * wait,
+        ..settings()
+    };
+    let server = Apiserver::start(|it| match it.n {
+        0 => {
+            let headers = vec![("Retry-After", "1".to_owned())];
+            Answer::Whole(429, headers, self::status(429, "TooManyRequests"))
+        }
+        _ => Answer::Silence,
     });
-    assert!(2 <= failures(&status, Class::Page) + failures(&status, Class::Transport));
-    assert!(!status.is_answered());
+    watch_until(&server, &settings, &Shared::default(), |_, asked| {
+        asked.len() == 2
+    });
+    let asked = server.asked();
+    assert!(wait <= asked[1].at - asked[0].at);
+}
+
+#[test]
+fn a_server_that_is_gone_is_tried_again_and_is_no_loop() {
+    let n_times = 4;
+    // Nobody listens: there is no such service, and nobody may begin one by chance.
+    let began = Instant::now();
+    let statuses = run_until(
+        "http://127.0.0.1:1",
+        &settings(),
+        &Shared::default(),
+        &[pods()],
+        |_, _, seen| panic!("{seen:?}"),
+        |it| n_times <= failures(&it[0], Class::Transport),
+    );
+    let n_failures = failures(&statuses[0], Class::Transport);
+    let most = began.elapsed().as_millis() / AT_LEAST.as_millis() + 1;
+    assert!(u128::from(n_failures) <= most, "{n_failures} failures");
+    assert!(!statuses[0].is_answered());
+
+    // It hangs up, before an answer and in one.
+    for in_answer in [false, true] {
+        let (_, asked, status) = watch(
+            move |_| {
+                if in_answer {
+                    Answer::Pieces(Vec::new(), Then::Cut)
+                } else {
+                    Answer::HangUp
+                }
+            },
+            |_, asked| n_times <= asked.len() as u64,
+        );
+        for (it, next) in asked.iter().zip(&asked[1..]) {
+            assert!(AT_LEAST <= next.at - it.at, "in an answer: {in_answer}");
+        }
+        let n_failures = failures(&status, Class::Transport);
+        assert!(n_times - 1 <= n_failures, "{status:?}");
+        assert!(!status.is_answered());
+    }
 }
 
 #[test]
@@ -442,13 +665,15 @@ fn the_connection_is_asked_whether_it_is_still_there() {
     let port = server.url().rsplit(':').next().unwrap().to_owned();
     let port: u16 = port.parse().unwrap();
     let is_kept_alive = move || {
-        // The kernel's own word: timer 2 of an established connection is keepalive.
+        // The kernel's own word: timer 2 of an established connection is keepalive,
+        // and behind it is when, in hundredths of a second. Its own default is hours.
         let table = std::fs::read_to_string("/proc/self/net/tcp").unwrap();
         table.lines().skip(1).any(|line| {
             let fields: Vec<_> = line.split_ascii_whitespace().collect();
+            let after = fields[5].strip_prefix("02:");
             fields[2].ends_with(&format!(":{port:04X}"))
                 && fields[3] == "01"
-                && fields[5].starts_with("02:")
+                && after.is_some_and(|it| u64::from_str_radix(it, 16).unwrap() <= 15 * 100)
         })
     };
     watch_until(&server, &settings(), &Shared::default(), |_, asked| {

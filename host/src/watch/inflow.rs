@@ -167,3 +167,83 @@ impl<'a> Inflow<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+
+    use super::{
+        super::lines::{Line, Lines},
+        *,
+    };
+
+    const LARGE: usize = FREE_BYTES + 1;
+
+    fn budget() -> Budget {
+        Budget::new(2 * LARGE, 2 * LARGE)
+    }
+
+    /// An answer of which this has come, and this is still to come.
+    fn inflow<'a>(budget: &'a Budget, came: &[u8], to_come: &[u8]) -> Inflow<'a> {
+        let mut it = Inflow::new(Body::from(to_come.to_vec()), budget);
+        assert!(it.take(Some(Ok(came))).unwrap());
+        it
+    }
+
+    #[test]
+    fn large_events_take_turns_and_give_back_what_they_took() {
+        let budget = budget();
+        let large = vec![b'x'; LARGE];
+        let mut one = inflow(&budget, &large, b"y");
+        let mut other = inflow(&budget, &large, b"z");
+        assert!(one.fill().now_or_never().unwrap().unwrap());
+
+        // There is more of the other, but no turn for it, however it is asked.
+        assert!(other.fill().now_or_never().is_none());
+        assert!(other.fill_news(|| {}).now_or_never().is_none());
+        assert_eq!(other.held().len(), LARGE);
+
+        // It is used up, and another answer needs none of it.
+        one.consume(LARGE + 1);
+        assert!(!one.fill().now_or_never().unwrap().unwrap());
+        assert!(one.held.capacity() <= FREE_BYTES);
+        assert!(other.fill().now_or_never().unwrap().unwrap());
+        assert_eq!(other.held().len(), LARGE + 1);
+    }
+
+    #[test]
+    fn a_line_without_end_is_let_go_of_as_it_comes() {
+        let max = 1_000;
+        let budget = budget();
+        let mut inflow = inflow(&budget, b"", b"");
+        let mut lines = Lines::default();
+        for _ in 0..100 {
+            inflow.take(Some(Ok([b'x'; 300]))).unwrap();
+            assert_eq!(lines.next(&mut inflow, max), None);
+            assert!(inflow.held().len() <= max);
+            inflow.settle();
+        }
+        inflow.take(Some(Ok(b"x\nyy\n"))).unwrap();
+        assert_eq!(lines.next(&mut inflow, max), Some(Line::TooLong));
+        assert_eq!(lines.next(&mut inflow, max), Some(Line::Whole(2)));
+        assert_eq!(inflow.slice(0..2), b"yy");
+    }
+
+    #[test]
+    fn behind_news_there_is_a_pause_and_behind_nothing_or_much_there_is_none() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()
+            .unwrap();
+        let _inside = runtime.enter();
+        let budget = budget();
+        for (n_bytes, is_pause) in [(0, false), (1, true), (MANY_BYTES, false)] {
+            let mut inflow = inflow(&budget, &vec![b'x'; n_bytes], b"");
+            // Nothing more is in hand.
+            inflow.ended = true;
+            let mut n_told = 0;
+            let more = inflow.fill_news(|| n_told += 1).now_or_never();
+            assert_eq!((n_told, more.is_none()), (1, is_pause), "{n_bytes} bytes");
+        }
+    }
+}

@@ -60,6 +60,8 @@ pub(crate) enum Answer {
     Paced(Box<Pace>),
     /// Nothing at all, with the connection held open.
     Silence,
+    /// Nothing at all, and the connection is cut.
+    HangUp,
 }
 
 /// What comes behind the pieces of a body.
@@ -67,6 +69,8 @@ pub(crate) enum Answer {
 pub(crate) enum Then {
     /// The end of the body.
     End,
+    /// The end of the body, after a while.
+    EndAfter(Duration),
     /// Nothing: the connection stays open.
     Silence,
     /// The connection is cut.
@@ -218,6 +222,7 @@ fn serve(
     };
     match script(&it) {
         Answer::Silence => hold(),
+        Answer::HangUp => {}
         Answer::Whole(code, headers, body) => {
             write!(to, "HTTP/1.1 {code} Said\r\nConnection: close\r\n")?;
             for (name, value) in headers {
@@ -237,6 +242,10 @@ fn serve(
             }
             match then {
                 Then::End => to.write_all(b"0\r\n\r\n")?,
+                Then::EndAfter(a_while) => {
+                    thread::sleep(a_while);
+                    to.write_all(b"0\r\n\r\n")?;
+                }
                 Then::Silence => hold(),
                 Then::Cut => {}
             }
