@@ -271,11 +271,12 @@ impl Live {
         let is_over = self.bound_bytes(SLICE) || self.bound_objects(SLICE);
         let is_over = self.bound_outcomes(now) || is_over;
         self.peak_bytes = self.peak_bytes.max(self.store.n_bytes());
-        if self.tidied < now && !expires && !sweeps && !is_over {
+        let more = expires || sweeps || is_over;
+        if self.tidied < now && !more {
             self.tidied = now;
             self.tidy();
         }
-        expires || sweeps || is_over
+        more
     }
 
     /// Gives what is dirty to workers that are free.
@@ -358,16 +359,16 @@ impl Live {
     fn tidy(&mut self) {
         let n_bytes = self.store.n_bytes();
         let n_free = self.peak_bytes.saturating_sub(n_bytes);
-        if n_free < GIVE_BACK_BYTES || n_free < self.peak_bytes / 4 {
+        let is_little = n_free < GIVE_BACK_BYTES || n_free < self.peak_bytes / 4;
+        if is_little || self.give_back.is_running() {
             return;
         }
         self.store.shrink();
         self.outcomes.shrink();
         self.dispatcher.shrink();
-        match self.give_back.begin() {
-            Ok(true) => self.peak_bytes = n_bytes,
-            Ok(false) => {}
-            Err(error) => tracing::warn!(%error, "memory that is free cannot be given back"),
+        self.peak_bytes = n_bytes;
+        if let Err(error) = self.give_back.begin() {
+            tracing::warn!(%error, "memory that is free cannot be given back");
         }
     }
 

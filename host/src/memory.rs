@@ -17,22 +17,25 @@ use std::{
     thread,
 };
 
-/// Gives back what is free, on a thread of its own. One at a time.
+/// Gives back what is free, on a thread of its own.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct GiveBack {
     is_running: Arc<AtomicBool>,
 }
 
 impl GiveBack {
-    /// Begins to give back what is free. Says whether it did: not while it does.
+    /// Whether it is at it.
+    pub(crate) fn is_running(&self) -> bool {
+        self.is_running.load(Relaxed)
+    }
+
+    /// Begins to give back what is free.
     ///
     /// # Errors
     ///
     /// If a thread cannot be started.
-    pub(crate) fn begin(&self) -> io::Result<bool> {
-        if self.is_running.swap(true, Relaxed) {
-            return Ok(false);
-        }
+    pub(crate) fn begin(&self) -> io::Result<()> {
+        self.is_running.store(true, Relaxed);
         let is_running = Arc::clone(&self.is_running);
         let begun = thread::Builder::new()
             .name("give-back".to_owned())
@@ -43,7 +46,7 @@ impl GiveBack {
         if begun.is_err() {
             self.is_running.store(false, Relaxed);
         }
-        begun.map(|_| true)
+        begun.map(drop)
     }
 }
 

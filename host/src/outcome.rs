@@ -327,7 +327,7 @@ pub struct Outcome {
     /// A change tells of most of them once more.
     pub additional_reasons: Vec<Arc<AdditionalReason>>,
     /// For a subject with a failure only.
-    pub verdict: Option<Verdict>,
+    pub verdict: Option<Box<Verdict>>,
     /// What a later host may understand.
     pub attributes: Attributes,
 }
@@ -345,7 +345,8 @@ impl Verdict {
             .avoid
             .iter()
             .map(|(key, value)| size_of::<(Box<str>, Box<str>)>() + key.len() + value.len());
-        self.failure_code.len()
+        size_of::<Self>()
+            + self.failure_code.len()
             + self.code.len()
             + self.message.len()
             + avoid.sum::<usize>()
@@ -361,7 +362,7 @@ impl Outcome {
         let reasons = self.additional_reasons.iter().map(|it| it.n_bytes());
         findings.sum::<usize>()
             + reasons.sum::<usize>()
-            + self.verdict.as_ref().map_or(0, Verdict::n_bytes)
+            + self.verdict.as_deref().map_or(0, Verdict::n_bytes)
             + self.attributes.n_bytes()
     }
 }

@@ -206,7 +206,7 @@ impl<'a> Element<'a> {
                     .iter()
                     .map(|it| AdditionalReason::new(it))
                     .collect(),
-                verdict: outcome.verdict.as_ref().map(Verdict::new),
+                verdict: outcome.verdict.as_deref().map(Verdict::new),
                 attributes: Attributes(&outcome.attributes),
                 stale: held.error.is_some(),
             }),

@@ -16,9 +16,11 @@ use crate::process::{
     cargo, optimised_portent, output, plugins_dir, program, root, run as run_child, target_dir,
 };
 
+mod churn;
 mod live;
 mod replay;
 
+pub(crate) use churn::run as run_churn;
 pub(crate) use live::run as run_live;
 pub(crate) use replay::run as run_replay;
 

@@ -67,6 +67,8 @@ enum BenchOf {
     Replay,
     /// `portent run`, against a scripted server and a real one: latency, processor time and memory
     Live,
+    /// 200,000 objects that come and go: what is left of the buckets, the heap and the resident memory
+    Churn,
 }
 
 fn main() -> Result<ExitCode> {
@@ -83,6 +85,7 @@ fn main() -> Result<ExitCode> {
         Command::Bench { check, bless, of } => match (of, check, bless) {
             (Some(BenchOf::Replay), ..) => bench::run_replay(),
             (Some(BenchOf::Live), ..) => bench::run_live(),
+            (Some(BenchOf::Churn), ..) => bench::run_churn(),
             (None, true, _) => bench::run(Counts::Check),
             (None, false, true) => bench::run(Counts::Bless),
             (None, false, false) => bench::run(Counts::Show),

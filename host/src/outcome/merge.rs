@@ -27,7 +27,7 @@ pub struct Delta {
     /// Additional reasons that are new or say something else.
     pub additional_reasons: Vec<Arc<AdditionalReason>>,
     /// The verdict, if it is new or says something else.
-    pub verdict: Option<Verdict>,
+    pub verdict: Option<Box<Verdict>>,
 }
 
 impl Delta {
@@ -245,7 +245,7 @@ fn forget_cleared(held: &mut Held) {
 
 /// A verdict belongs to its failure, and stays until the classifier says
 /// another for it or there is another failure.
-fn merge_verdict(held: &mut Held, new: Option<Verdict>, subject: &Subject, delta: &mut Delta) {
+fn merge_verdict(held: &mut Held, new: Option<Box<Verdict>>, subject: &Subject, delta: &mut Delta) {
     if let Some(new) = new {
         if held.outcome.verdict.as_ref() != Some(&new) {
             delta.verdict = Some(new.clone());

@@ -137,6 +137,8 @@ impl Outcomes {
         };
         let all = &mut entry.get_mut().held;
         if !all.iter().any(|it| it.classifier.name == classifier.name) {
+            // Most subjects have one or two, and there are many subjects.
+            all.reserve_exact(1);
             all.push(Held::new(subject, classifier));
         }
         if let Some(held) = all

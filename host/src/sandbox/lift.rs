@@ -73,7 +73,7 @@ pub(super) fn outcome(
     Ok(Outcome {
         findings,
         additional_reasons,
-        verdict,
+        verdict: verdict.map(Box::new),
         attributes,
     })
 }
