@@ -107,7 +107,7 @@ const GIVE_BACK_BYTES: usize = 8 << 20;
 const AT_ONCE: usize = 8;
 
 /// How many buckets a slice of work looks at.
-const SLICE: usize = 256;
+const SLICE: usize = 64;
 
 /// The live path.
 #[derive(Debug)]

@@ -64,8 +64,8 @@ pub struct Bucket {
 /// be half empty, and the marks of whoever has yet to look at its subjects.
 const BUCKET_BYTES: usize = 512;
 
-/// What a record costs beside its text: its fixed part, in a vector that grows
-/// by doubling, and the allocator's header of the text.
+/// What a record costs beside its text: its fixed part, in a vector that has some
+/// room, and the allocator's header of the text.
 const RECORD_BYTES: usize = size_of::<Stored>() * 3 / 2 + 16;
 
 /// How many objects are looked at for the one that has to make room.
@@ -333,7 +333,7 @@ impl Store {
 
     /// Who has to make room: of the namespace that holds most, the object that nobody
     /// confirmed for longest, to within a second. One that was confirmed since it was
-    /// filed is passed over for another of the next [`CANDIDATES`].
+    /// filed is passed over for another of the next 64.
     #[must_use]
     pub fn least_confirmed(&self) -> Option<ObjectKey> {
         let candidates = self.files().first_of_largest(CANDIDATES);
@@ -504,6 +504,10 @@ impl Bucket {
         };
         self.version = Version(sequence);
         self.n_bytes += record.n_bytes();
+        if self.records.len() == self.records.capacity() {
+            // Not by doubling: there are as many of these as objects.
+            self.records.reserve_exact(1 + self.records.len() / 4);
+        }
         self.records.push(Stored {
             record,
             sequence,

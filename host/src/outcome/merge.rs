@@ -152,6 +152,8 @@ fn put(held: &mut Held, mut new: Finding) {
     let findings = &mut held.outcome.findings;
     let Some(known) = findings.iter_mut().find(|it| it.identity == new.identity) else {
         new.evidence = newest_evidence(new.evidence);
+        // Most subjects have one, for a day.
+        findings.reserve_exact(1);
         findings.push(new);
         return;
     };
