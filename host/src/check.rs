@@ -23,7 +23,7 @@ use crate::{
     plugins::PluginSet,
     record::UnixMs,
     scope::{Kind, Watch},
-    text::{Visible, cut},
+    text::{Visible, cut, in_a_line},
     watch::{Failure, Inspection, Selection, inspect},
 };
 
@@ -160,26 +160,13 @@ async fn version(client: &Client) -> Check {
                 Check::new(Verdict::Failed, what, said)
             }
         }
-        Ok(Err(err)) => Check::new(Verdict::Failed, what, causes(&err)),
+        Ok(Err(err)) => Check::new(Verdict::Failed, what, in_a_line(&err)),
         Err(_) => Check::new(
             Verdict::Failed,
             what,
             format!("no answer within {PATIENCE:?}"),
         ),
     }
-}
-
-fn causes(err: &dyn std::error::Error) -> String {
-    let mut said = err.to_string();
-    let mut cause = err.source();
-    while let Some(it) = cause {
-        let text = it.to_string();
-        if !said.contains(&text) {
-            said = format!("{said}: {text}");
-        }
-        cause = it.source();
-    }
-    said
 }
 
 /// Whether there are such kinds, and whether they have a namespace.
@@ -192,7 +179,7 @@ async fn kinds(config: &Config, client: &Client) -> Vec<Check> {
     };
     let groups = match timeout(PATIENCE, asked).await {
         Ok(Ok(groups)) => groups,
-        Ok(Err(err)) => return vec![Check::new(Verdict::Unproven, what, causes(&err))],
+        Ok(Err(err)) => return vec![Check::new(Verdict::Unproven, what, in_a_line(&err))],
         Err(_) => {
             let said = format!("no answer within {PATIENCE:?}");
             return vec![Check::new(Verdict::Unproven, what, said)];
@@ -286,7 +273,7 @@ async fn permission(client: &Client, watch: &Watch, verb: &str) -> Check {
             );
             Check::new(Verdict::Failed, what, said)
         }
-        Ok(Err(err)) => Check::new(Verdict::Unproven, what, causes(&err)),
+        Ok(Err(err)) => Check::new(Verdict::Unproven, what, in_a_line(&err)),
         Err(_) => Check::new(
             Verdict::Unproven,
             what,

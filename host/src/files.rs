@@ -155,3 +155,6 @@ impl<K: Key> Files<K> {
         first.map(|(place, key)| (*place, key.clone())).collect()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -409,6 +409,12 @@ impl Store {
         self.buckets.len()
     }
 
+    /// Slots of the table of buckets, used or not. Locks each of its shards in turn.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.buckets.capacity()
+    }
+
     /// How many records are live. Walks the whole store: for the end of a run
     /// and for tests.
     #[must_use]

@@ -5,7 +5,10 @@
 //! it was written, since classifiers parse it and JSON has its own escapes;
 //! what goes to a terminal or a log line goes through [`Visible`] first.
 
-use std::fmt::{self, Write as _};
+use std::{
+    error::Error,
+    fmt::{self, Write as _},
+};
 
 /// The longest prefix of `text` that fits in `max_bytes` and ends at a
 /// character boundary.
@@ -13,6 +16,23 @@ use std::fmt::{self, Write as _};
 pub fn cut(text: &str, max_bytes: usize) -> &str {
     text.get(..text.floor_char_boundary(max_bytes))
         .unwrap_or(text)
+}
+
+/// An error and what it came of, in a line. Some errors say that themselves, and some
+/// go on below with an excerpt.
+#[must_use]
+pub fn in_a_line(err: &dyn Error) -> String {
+    let first_line = |it: &dyn Error| it.to_string().lines().next().unwrap_or("").to_owned();
+    let mut line = first_line(err);
+    let mut source = err.source();
+    while let Some(it) = source {
+        let cause = first_line(it);
+        if !line.contains(&cause) {
+            line = format!("{line}: {cause}");
+        }
+        source = it.source();
+    }
+    line
 }
 
 /// Shows a text on one line, with every character that a terminal would obey

@@ -47,7 +47,7 @@ watch:
   lists: "4"
   pagesBytes:
   lineBytes: [16Mi]
-  grace: 2h                                           # belongs elsewhere
+  objects: 9                                          # belongs elsewhere
 workers: 17
 limits:
   tables: 1000

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context as _, Result, bail, ensure};
 
@@ -101,17 +102,29 @@ fn rustc() -> Result<String> {
 
 /// Builds the plugins and the benches, and says where those are.
 fn build() -> Result<PathBuf> {
-    let host = || {
-        run_child(cargo().args(["bench", "-p", "portent", "--bench", "cost", "--no-run"]))?;
-        // Built beside it.
-        Ok(optimised_portent())
-    };
-    plugins::run(host, None, None)?;
+    build_bench("cost")?;
     let mut cost = cargo();
     cost.args([
         "bench", "--quiet", "-p", "portent", "--bench", "cost", "--", "where",
     ]);
     Ok(output(&mut cost)?.into())
+}
+
+/// Builds the plugins, and a bench with an optimised portent beside it.
+fn build_bench(name: &str) -> Result<()> {
+    let host = || {
+        run_child(cargo().args(["bench", "-p", "portent", "--bench", name, "--no-run"]))?;
+        Ok(optimised_portent())
+    };
+    plugins::run(host, None, None)
+}
+
+/// A bench that [`build_bench`] has built, to be run on the plugins.
+fn bench(name: &str) -> Command {
+    let mut bench = cargo();
+    bench.args(["bench", "-p", "portent", "--bench", name]);
+    bench.env("PORTENT_TEST_PLUGINS", plugins_dir());
+    bench
 }
 
 /// What was counted an Event: instructions of each workload, fuel of each plugin.

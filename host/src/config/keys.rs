@@ -171,8 +171,6 @@ section! {
     OutcomesConfig in outcomes {
         /// Bytes of all outcomes. What is over leaves, of the namespace that holds most: what has additional reasons only goes first.
         bytes: Size = "bytes", Live, Size::mib(32), Size::mib(1)..=Size::gib(64);
-        /// How long a finding is kept after its object was deleted.
-        grace: Period = "grace", Restart, Period::hours(2), Period::seconds(0)..=Period::hours(168);
     }
 }
 

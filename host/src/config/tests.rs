@@ -58,7 +58,6 @@ fn what_is_not_said_has_its_default() {
     assert_eq!(human(&store.time_to_live), "65m");
     assert_eq!(human(&store.note_bytes), "2Ki");
     assert_eq!(human(&outcomes.bytes), "32Mi");
-    assert_eq!(human(&outcomes.grace), "2h");
     assert_eq!(human(&watch.timeout), "45m");
     assert_eq!(human(&watch.list_deadline), "1m");
     assert_eq!(human(&watch.start_deadline), "15s");
@@ -159,7 +158,7 @@ fn each_range_holds_on_both_sides() {
             assert!(line.contains(&of), "{line}");
         }
     }
-    assert_eq!(n_ranges, 16, "of the keys that have one");
+    assert_eq!(n_ranges, 15, "of the keys that have one");
 }
 
 #[test]
@@ -174,7 +173,6 @@ fn each_key_that_changes_is_named_alone_and_by_when_it_is_taken_up() {
         ("store.timeToLive", "1h"),
         ("store.noteBytes", "1Ki"),
         ("outcomes.bytes", "1Mi"),
-        ("outcomes.grace", "0s"),
         ("watch.timeout", "1m"),
         ("watch.listDeadline", "1s"),
         ("watch.startDeadline", "1s"),

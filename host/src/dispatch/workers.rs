@@ -128,14 +128,14 @@ impl<Job: Send + 'static, Done: Send + 'static> Workers<Job, Done> {
 
     /// Gives jobs to whichever workers are free first.
     pub(super) fn submit(&mut self, new: Vec<Job>) {
-        let n_new = new.len();
+        let n_new = u64::try_from(new.len()).unwrap_or(u64::MAX);
         let mut jobs = self.jobs.lock();
-        // Who was to take what still waits is with a slow one.
-        let n_late = usize::from(!jobs.waiting.is_empty());
         jobs.waiting.extend((self.n_given..).zip(new));
+        // With those among them that wait behind a slow one.
+        let n_waiting = jobs.waiting.len();
         drop(jobs);
-        self.n_given += u64::try_from(n_new).unwrap_or(u64::MAX);
-        for _ in 0..n_new.div_ceil(2) + n_late {
+        self.n_given += n_new;
+        for _ in 0..n_waiting.div_ceil(2) {
             self.jobs.more.notify_one();
         }
     }
@@ -224,56 +224,66 @@ mod tests {
         assert_eq!(results, [0, 10, 20, 30, 40, 50, 60, 70]);
     }
 
+    /// Two workers, where the job 0 goes on until it is let go.
+    struct OneSlow {
+        workers: Workers<u32, u32>,
+        let_go: mpsc::Sender<()>,
+        is_told: Receiver<()>,
+    }
+
+    impl OneSlow {
+        fn start() -> Self {
+            let (let_go, held) = mpsc::channel();
+            let (told, is_told) = mpsc::channel();
+            let held = Mutex::new(held);
+            let work = move |it: u32| {
+                if it == 0 {
+                    held.lock().unwrap().recv().unwrap();
+                }
+                it
+            };
+            let on_done: Arc<dyn Fn() + Send + Sync> = Arc::new(move || told.send(()).unwrap());
+            let two = NonZeroUsize::new(2).unwrap();
+            Self {
+                workers: Workers::start("test", two, work, &on_done).unwrap(),
+                let_go,
+                is_told,
+            }
+        }
+
+        /// The next that is done, whenever whoever waits is told of it.
+        fn next_done(&mut self) -> u32 {
+            loop {
+                if let Some(done) = self.workers.finished() {
+                    return done;
+                }
+                self.is_told.recv().unwrap();
+            }
+        }
+    }
+
     #[test]
     fn results_can_be_taken_as_they_are_done_and_whoever_waits_is_told() {
-        // The first job cannot end before the second has.
-        let (let_go, held) = mpsc::channel();
-        let (told, is_told) = mpsc::channel();
-        let held = Mutex::new(held);
-        let work = move |it: u32| {
-            if it == 0 {
-                held.lock().unwrap().recv().unwrap();
-            }
-            it
-        };
-        let on_done: Arc<dyn Fn() + Send + Sync> = Arc::new(move || told.send(()).unwrap());
-        let two = NonZeroUsize::new(2).unwrap();
-        let mut workers = Workers::start("test", two, work, &on_done).unwrap();
-        workers.submit(vec![0]);
-        workers.submit(vec![1]);
-        is_told.recv().unwrap();
-        assert_eq!(workers.finished(), Some(1));
-        assert_eq!((workers.finished(), workers.n_out()), (None, 1));
-
-        let_go.send(()).unwrap();
-
-        is_told.recv().unwrap();
-        assert_eq!((workers.finished(), workers.n_out()), (Some(0), 0));
+        let mut it = OneSlow::start();
+        it.workers.submit(vec![0]);
+        it.workers.submit(vec![1]);
+        assert_eq!(it.next_done(), 1);
+        assert_eq!((it.workers.finished(), it.workers.n_out()), (None, 1));
+        it.let_go.send(()).unwrap();
+        assert_eq!((it.next_done(), it.workers.n_out()), (0, 0));
     }
 
     #[test]
     fn a_job_behind_a_slow_one_goes_to_another_worker_with_the_next() {
-        let (let_go, held) = mpsc::channel();
-        let (told, is_told) = mpsc::channel();
-        let held = Mutex::new(held);
-        let work = move |it: u32| {
-            if it == 0 {
-                held.lock().unwrap().recv().unwrap();
-            }
-            it
-        };
-        let on_done: Arc<dyn Fn() + Send + Sync> = Arc::new(move || told.send(()).unwrap());
-        let two = NonZeroUsize::new(2).unwrap();
-        let mut workers = Workers::start("test", two, work, &on_done).unwrap();
+        let mut it = OneSlow::start();
         // One worker is woken for both.
-        workers.submit(vec![0, 1]);
-        workers.submit(vec![2]);
-        is_told.recv().unwrap();
-        assert_eq!([workers.finished(), workers.finished()], [Some(1), Some(2)]);
-
-        let_go.send(()).unwrap();
-        is_told.recv().unwrap();
-        assert_eq!(workers.finished(), Some(0));
+        it.workers.submit(vec![0, 1]);
+        it.workers.submit(vec![2]);
+        let mut done = [it.next_done(), it.next_done()];
+        done.sort_unstable();
+        assert_eq!(done, [1, 2]);
+        it.let_go.send(()).unwrap();
+        assert_eq!(it.next_done(), 0);
     }
 
     #[test]

@@ -325,6 +325,11 @@ impl Sources {
             one(count(self.store.n_buckets())),
         )?;
         to.gauge(
+            "portent_store_capacity_slots",
+            "Slots of the table of buckets, used or not",
+            one(count(self.store.capacity())),
+        )?;
+        to.gauge(
             "portent_store_bytes",
             "What the records cost in memory, about",
             one(count(self.store.n_bytes())),

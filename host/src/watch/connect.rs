@@ -18,7 +18,7 @@ use kube::{
 };
 use tower::BoxError;
 
-use super::failure::in_a_line;
+use crate::text::in_a_line;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const KEEPALIVE: Duration = Duration::from_secs(15);

@@ -4,7 +4,7 @@ use std::{error::Error, fmt, time::Duration};
 
 use kube::core::Status;
 
-use crate::text::{Visible, cut};
+use crate::text::{Visible, cut, in_a_line};
 
 /// Bytes of a message that are kept: whoever is between us and the server may
 /// write what they like.
@@ -131,21 +131,6 @@ impl Failure {
             ..failure
         }
     }
-}
-
-/// An error and what it came of. Some say that themselves, with an excerpt below.
-pub(super) fn in_a_line(err: &dyn Error) -> String {
-    let first_line = |it: &dyn Error| it.to_string().lines().next().unwrap_or("").to_owned();
-    let mut line = first_line(err);
-    let mut source = err.source();
-    while let Some(it) = source {
-        let cause = first_line(it);
-        if !line.contains(&cause) {
-            line = format!("{line}: {cause}");
-        }
-        source = it.source();
-    }
-    line
 }
 
 impl fmt::Display for Failure {

@@ -5,19 +5,10 @@
 
 use anyhow::Result;
 
-use crate::plugins;
-use crate::process::{cargo, optimised_portent, plugins_dir, run as run_child};
+use super::{bench, build_bench};
+use crate::process::run as run_child;
 
 pub(crate) fn run() -> Result<()> {
-    let bench = ["bench", "-p", "portent", "--bench", "churn"];
-    let host = || {
-        run_child(cargo().args(bench).arg("--no-run"))?;
-        Ok(optimised_portent())
-    };
-    plugins::run(host, None, None)?;
-    run_child(
-        cargo()
-            .args(bench)
-            .env("PORTENT_TEST_PLUGINS", plugins_dir()),
-    )
+    build_bench("churn")?;
+    run_child(&mut bench("churn"))
 }

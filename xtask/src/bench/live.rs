@@ -5,8 +5,8 @@
 
 use anyhow::{Result, bail};
 
-use crate::plugins;
-use crate::process::{cargo, optimised_portent, plugins_dir, run as run_child};
+use super::{bench, build_bench};
+use crate::process::run as run_child;
 use crate::testbed::{self, Testbed};
 
 pub(crate) fn run() -> Result<()> {
@@ -14,16 +14,6 @@ pub(crate) fn run() -> Result<()> {
         Testbed::In(folder) => folder,
         Testbed::Missing(reason) => bail!("{reason}"),
     };
-    let bench = ["bench", "-p", "portent", "--bench", "live"];
-    let host = || {
-        run_child(cargo().args(bench).arg("--no-run"))?;
-        Ok(optimised_portent())
-    };
-    plugins::run(host, None, None)?;
-    run_child(
-        cargo()
-            .args(bench)
-            .env("PORTENT_TEST_PLUGINS", plugins_dir())
-            .env("PORTENT_TESTBED", testbed),
-    )
+    build_bench("live")?;
+    run_child(bench("live").env("PORTENT_TESTBED", testbed))
 }

@@ -78,7 +78,7 @@ fn configs() -> impl Strategy<Value = Config> {
             .collect();
         config.store.bytes = Size::bytes((1 << 20) + n[0]);
         config.store.time_to_live = Period::seconds(1 + n[1] % 604_800);
-        config.outcomes.grace = Period::seconds(n[2] % 604_801);
+        config.outcomes.bytes = Size::bytes((1 << 20) + n[2]);
         config.watch.lists = usize::try_from(1 + n[3] % 64).unwrap();
         config.workers = NonZeroUsize::new(usize::try_from(n[4] % 17).unwrap());
         let tables = (1 + n[5] % 100).to_string();

@@ -191,3 +191,23 @@ fn what_a_finding_rests_on_leaves_its_object_last() {
     live.see(&event("ns", "p", "n5"), 0, 1, 3);
     assert!(live.state().0.contains("fault"));
 }
+
+#[test]
+fn the_table_shrinks_once_much_of_the_store_is_gone_and_not_before() {
+    let mut live = live(bounds());
+    let n = GIVE_BACK_BYTES / 500;
+    for n in 0..n {
+        live.see(&event("ns", &format!("p{n}"), "e"), 0, 1, 1);
+    }
+    let full = live.store.capacity();
+    assert!(GIVE_BACK_BYTES < live.store.n_bytes() && n <= full);
+    live.settle(2);
+    assert_eq!(live.store.capacity(), full, "all of it is needed");
+    for n in 0..n {
+        live.see_deleted(&event("ns", &format!("p{n}"), "e"));
+    }
+    // Some slots count as used until then, and nobody waits while they go.
+    assert!(full / 2 < live.store.capacity());
+    live.settle(3);
+    assert_eq!(live.store.capacity(), 0);
+}
