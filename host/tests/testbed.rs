@@ -284,11 +284,11 @@ async fn a_killed_server_comes_back_with_what_it_had() {
     let Some(mut testbed) = Testbed::start(Options::default()).await else {
         return;
     };
-    testbed
-        .write([core_event("default", "Pod", "pod-1", 1)])
-        .await;
+    // Not in `default`: the server writes Events there about itself as it starts.
+    testbed.namespace("kept", &[]).await;
+    testbed.write([core_event("kept", "Pod", "pod-1", 1)]).await;
     let admin = testbed.admin().await;
-    let path = events_of("default");
+    let path = events_of("kept");
     let before = get(&admin, &path).await.unwrap();
     testbed.kill_apiserver();
     let request = http::Request::get(&path).body(Vec::new()).unwrap();

@@ -110,7 +110,8 @@ fn tell_skipped(testbed: &Testbed, skipped: &Path) -> Result<()> {
 fn tests(testbed: &Testbed, skipped: &Path) -> Command {
     let mut tests = cargo();
     tests
-        .args(["test", "--workspace"])
+        // All of them, whatever fails: a run of half an hour is to tell all it can.
+        .args(["test", "--workspace", "--no-fail-fast"])
         .env("PORTENT_TEST_PLUGINS", plugins_dir())
         .env("PORTENT_SKIPPED_TESTS", skipped);
     match testbed {
