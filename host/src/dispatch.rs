@@ -143,8 +143,10 @@ impl Dispatcher {
         on_done: &Arc<dyn Fn() + Send + Sync>,
     ) -> std::io::Result<Self> {
         let queues = plugins.plugins.iter().map(|_| Queue::default()).collect();
-        let work = |it: Batch| {
-            let (results, spent) = batch::classify(&it.plugin.guest, it.subjects);
+        let of_outcomes = Arc::clone(&outcomes);
+        let work = move |it: Batch| {
+            let interner = of_outcomes.interner();
+            let (results, spent) = batch::classify(&it.plugin.guest, interner, it.subjects);
             Done {
                 queue: it.queue,
                 plugin: it.plugin,

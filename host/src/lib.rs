@@ -32,6 +32,7 @@ pub mod subject;
 pub mod componentize;
 pub mod config;
 mod files;
+pub mod interner;
 mod memory;
 pub mod reason;
 mod scan;

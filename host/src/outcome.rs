@@ -9,7 +9,10 @@ use std::{fmt, sync::Arc};
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
-use crate::record::{EventRef, Record, UnixMs};
+use crate::{
+    interner::{Interner, Repeated},
+    record::{EventRef, Record, UnixMs},
+};
 
 mod change;
 mod merge;
@@ -119,40 +122,51 @@ pub struct Identity {
 
 /// Keys and values, sorted; a key comes once.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Attributes {
-    /// Key, value, key, value, end to end: a few dozen come with each Event, and
-    /// would else be as many allocations.
-    text: Box<str>,
-    ends: Box<[u32]>,
-}
+pub struct Attributes(
+    /// Key, value, key, value: a few dozen come with each Event, and would else be as
+    /// many allocations. None where there is none.
+    Option<Arc<Repeated>>,
+);
 
 impl Attributes {
-    fn n_bytes(&self) -> usize {
-        self.text.len() + size_of::<u32>() * self.ends.len()
-    }
-
     /// Attributes of these.
     ///
     /// # Errors
     ///
     /// The first key that comes twice.
     pub fn new<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self, &'a str> {
-        let mut pairs: Vec<_> = pairs.into_iter().collect();
+        Self::of(pairs, |it| Arc::new(Repeated::own(it)))
+    }
+
+    /// Attributes that many things have alike, held once for all of them.
+    ///
+    /// # Errors
+    ///
+    /// The first key that comes twice.
+    pub fn shared<'a>(
+        pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
+        interner: &Interner,
+    ) -> Result<Self, &'a str> {
+        Self::of(pairs, |it| interner.intern(it))
+    }
+
+    fn of<'a>(
+        pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
+        held: impl FnOnce(&[&str]) -> Arc<Repeated>,
+    ) -> Result<Self, &'a str> {
+        let mut pairs: Vec<_> = pairs.into_iter().map(|(key, value)| [key, value]).collect();
         pairs.sort_unstable();
-        if let Some(twice) = pairs.windows(2).find(|it| it[0].0 == it[1].0) {
-            return Err(twice[0].0);
+        if let Some(twice) = pairs.windows(2).find(|it| it[0][0] == it[1][0]) {
+            return Err(twice[0][0]);
         }
-        let parts = pairs.iter().flat_map(|(key, value)| [*key, *value]);
-        let mut text = String::with_capacity(parts.clone().map(str::len).sum());
-        let mut ends = Vec::with_capacity(2 * pairs.len());
-        for it in parts {
-            text.push_str(it);
-            ends.push(u32::try_from(text.len()).unwrap_or(u32::MAX));
-        }
-        Ok(Self {
-            text: text.into(),
-            ends: ends.into(),
-        })
+        Ok(Self(
+            (!pairs.is_empty()).then(|| held(pairs.as_flattened())),
+        ))
+    }
+
+    /// Those aside that are shared.
+    fn n_bytes(&self) -> usize {
+        self.0.as_ref().map_or(0, |it| it.n_own_bytes())
     }
 
     /// The value of a key.
@@ -165,16 +179,11 @@ impl Attributes {
 
     /// All of them, by key.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        let part = |start: u32, end: u32| {
-            let part = self.text.get(start as usize..end as usize);
-            part.unwrap_or_default()
-        };
-        let mut start = 0;
-        self.ends.chunks_exact(2).map(move |it| {
-            let pair = (part(start, it[0]), part(it[0], it[1]));
-            start = it[1];
-            pair
-        })
+        let pairs = self.0.iter().flat_map(|it| {
+            let keys = (0..it.len()).step_by(2);
+            keys.map(|idx| (it.part(idx), it.part(idx + 1)))
+        });
+        pairs
     }
 }
 
@@ -283,10 +292,10 @@ impl Finding {
 }
 
 /// One human-readable line of an object's history.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct AdditionalReason {
-    /// The line.
-    pub text: Box<str>,
+    /// Where it is not the note of its Event, whose text it shares.
+    own_text: Option<Box<str>>,
     /// When it happened.
     pub at: UnixMs,
     /// The Event that it tells of.
@@ -294,6 +303,37 @@ pub struct AdditionalReason {
     /// For example `reason` and `type`.
     pub attributes: Attributes,
 }
+
+impl AdditionalReason {
+    /// A line that tells of this Event.
+    #[must_use]
+    pub fn new(text: Box<str>, at: UnixMs, event: &Record, attributes: Attributes) -> Self {
+        Self {
+            own_text: (*text != *event.note()).then_some(text),
+            at,
+            event: event.event_ref(),
+            attributes,
+        }
+    }
+
+    /// The line.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        self.own_text
+            .as_deref()
+            .unwrap_or_else(|| self.event.note())
+    }
+}
+
+impl PartialEq for AdditionalReason {
+    /// Of one Event with two notes it may tell two things.
+    fn eq(&self, other: &Self) -> bool {
+        (self.text(), self.at, &self.event, &self.attributes)
+            == (other.text(), other.at, &other.event, &other.attributes)
+    }
+}
+
+impl Eq for AdditionalReason {}
 
 /// For a failed subject: whose fault, retry or not, and where not to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -335,7 +375,8 @@ pub struct Outcome {
 impl AdditionalReason {
     /// Without the Event's text, which is its record's.
     fn n_bytes(&self) -> usize {
-        size_of::<Self>() + 24 + self.text.len() + self.attributes.n_bytes()
+        let own_text = self.own_text.as_ref().map_or(0, |it| it.len());
+        size_of::<Self>() + 24 + own_text + self.attributes.n_bytes()
     }
 }
 

@@ -264,7 +264,7 @@ impl<'a> Finding<'a> {
 impl<'a> AdditionalReason<'a> {
     fn new(it: &'a outcome::AdditionalReason) -> Self {
         Self {
-            text: &it.text,
+            text: it.text(),
             at: Time(it.at),
             event: Event::new(&it.event),
             attributes: Attributes(&it.attributes),

@@ -9,15 +9,15 @@
 use std::{cmp::Ordering, fmt, sync::Arc};
 
 pub mod decode;
-mod interner;
 mod key;
 
 use decode::{WireEvent, WireRef};
-use interner::Repeated;
-pub use interner::{INTERNED_MAX_BYTES, Interner};
 pub use key::{IDENTITY_MAX_BYTES, ObjectKey};
 
-use crate::text;
+use crate::{
+    interner::{Interner, Repeated},
+    text,
+};
 
 /// Milliseconds since the Unix epoch; 0 when unknown.
 pub type UnixMs = u64;
@@ -31,6 +31,8 @@ pub struct EventRef {
     /// Begins with uid, namespace and name.
     text: Arc<str>,
     ends: [u16; 3],
+    /// Where its note begins, if the text has one.
+    note: u16,
 }
 
 impl EventRef {
@@ -63,7 +65,15 @@ impl EventRef {
         Self {
             text: self.part(0, self.ends[2]).into(),
             ends: self.ends,
+            note: u16::MAX,
         }
+    }
+
+    /// The Event's note, as of the record that this was made of. Empty once it is
+    /// detached.
+    #[must_use]
+    pub(crate) fn note(&self) -> &str {
+        self.text.get(self.note.into()..).unwrap_or_default()
     }
 
     /// Bytes of what identifies it.
@@ -525,6 +535,7 @@ impl Record {
         EventRef {
             text: Arc::clone(&self.text),
             ends: [Own::Uid, Own::Namespace, Own::Name].map(|it| self.ends[it as usize]),
+            note: self.ends[N_OWN - 1],
         }
     }
 

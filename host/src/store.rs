@@ -33,7 +33,8 @@ use dashmap::{DashMap, Entry};
 
 use crate::{
     files::{self, Files},
-    record::{Interner, ObjectKey, Record},
+    interner::Interner,
+    record::{ObjectKey, Record},
 };
 
 pub use crate::files::{Place, Seconds, Walk};

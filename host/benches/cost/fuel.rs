@@ -3,7 +3,10 @@
 //! A call does not say what it used, so it is found from outside: the least
 //! limit with which it succeeds. It is exact, and the same in every run.
 
-use portent::sandbox::{Limits, Spent};
+use portent::{
+    interner::Interner,
+    sandbox::{Limits, Spent},
+};
 
 use super::{
     events,
@@ -33,7 +36,7 @@ fn of(name: &str, one_fault_in: usize) -> u64 {
         };
         named(&load(limits), name)
             .guest
-            .classify(&subjects, &mut Spent::default())
+            .classify(&subjects, &Interner::default(), &mut Spent::default())
             .is_ok()
     };
     // What is not enough, and what is.

@@ -3,9 +3,10 @@
 use std::{env, path::Path, path::PathBuf, sync::Arc};
 
 use portent::{
+    interner::Interner,
     plugins::{Plugin, PluginSet},
     record::{
-        Caps, Interner, ObjectKey, Record,
+        Caps, ObjectKey, Record,
         decode::{WireEvent, from_json},
     },
     sandbox::{Limits, Sandbox},

@@ -7,6 +7,7 @@
 use std::{cell::LazyCell, hint::black_box, num::NonZeroUsize, sync::Arc};
 
 use portent::{
+    interner::Interner,
     outcome::{Change, Held, Outcome, Outcomes, Provenance},
     plugins::PluginSet,
     record::Rejected,
@@ -162,12 +163,15 @@ fn calls(
     meter.workload(
         &format!("call-{plugin}-{shape}"),
         N_CALLS * n_pods * of_each,
-        || (named(plugins, plugin), LazyCell::force(&subjects)),
-        |(plugin, subjects)| {
+        || {
+            let interner = Interner::default();
+            (named(plugins, plugin), LazyCell::force(&subjects), interner)
+        },
+        |(plugin, subjects, interner)| {
             for _ in 0..N_CALLS {
                 let outcomes = plugin
                     .guest
-                    .classify(subjects, &mut Spent::default())
+                    .classify(subjects, &interner, &mut Spent::default())
                     .expect("the call succeeds");
                 assert!(outcomes.iter().all(Result::is_ok));
             }
@@ -182,13 +186,14 @@ type Said = Vec<(Subject, Arc<Provenance>, Outcome)>;
 fn merge(meter: &mut Meter<'_>, plugins: &Plugins) {
     let said = LazyCell::new(|| {
         let records = records(&events::lines(Form::Watched, N_EVENTS, 1));
+        let interner = Interner::default();
         let of_each = plugins.plugins.iter().flat_map(|plugin| {
             let wants = |object: &_, it: &_| plugin.description().wants(object, it);
             let subjects = subjects(&records, wants);
             let batches = subjects.chunks(16).flat_map(|batch| {
                 let outcomes = plugin
                     .guest
-                    .classify(batch, &mut Spent::default())
+                    .classify(batch, &interner, &mut Spent::default())
                     .expect("the call succeeds");
                 let said = batch.iter().cloned().zip(outcomes);
                 let said = said.map(|(subject, outcome)| {

@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use super::Results;
 use crate::{
+    interner::Interner,
     outcome::Outcome,
     reason::CallFailure,
     sandbox::{Guest, Spent},
@@ -17,41 +18,61 @@ use crate::{
 
 /// Classifies the subjects. One with neither an event of interest nor a failure
 /// gets the empty outcome without a call.
-pub(super) fn classify(guest: &Guest, subjects: Vec<Subject>) -> (Results, Spent) {
+pub(super) fn classify(
+    guest: &Guest,
+    interner: &Interner,
+    subjects: Vec<Subject>,
+) -> (Results, Spent) {
     let is_asked = |it: &Subject| !it.events.is_empty() || it.failure.is_some();
     let (asked, silent): (Vec<_>, Vec<_>) = subjects.into_iter().partition(is_asked);
-    let mut outcomes = Vec::with_capacity(asked.len());
-    let until = Instant::now() + 2 * guest.deadline(&asked);
-    let mut spent = Spent::default();
-    halve(guest, &asked, until, &mut outcomes, &mut spent);
+    let mut classified = Classified {
+        guest,
+        interner,
+        until: Instant::now() + 2 * guest.deadline(&asked),
+        outcomes: Vec::with_capacity(asked.len()),
+        spent: Spent::default(),
+    };
+    classified.halve(&asked);
+    let Classified {
+        outcomes, spent, ..
+    } = classified;
     let silent = silent.into_iter().map(|it| (it, Ok(Outcome::default())));
     let results = asked.into_iter().zip(outcomes).chain(silent).collect();
     (results, spent)
 }
 
-fn halve(
-    guest: &Guest,
-    subjects: &[Subject],
+/// What of a batch is classified.
+struct Classified<'a> {
+    guest: &'a Guest,
+    interner: &'a Interner,
     until: Instant,
-    outcomes: &mut Vec<Result<Outcome, CallFailure>>,
-    spent: &mut Spent,
-) {
-    if subjects.is_empty() {
-        return;
-    }
-    match guest.classify(subjects, spent) {
-        Ok(of_each) => outcomes.extend(of_each),
-        Err(failure) if subjects.len() == 1 => outcomes.push(Err(failure)),
-        Err(mut failure) if until <= Instant::now() => {
-            failure
-                .message
-                .push_str("; there was no time to find out which subject made it");
-            outcomes.extend(subjects.iter().map(|_| Err(failure.clone())));
+    outcomes: Vec<Result<Outcome, CallFailure>>,
+    spent: Spent,
+}
+
+impl Classified<'_> {
+    fn halve(&mut self, subjects: &[Subject]) {
+        if subjects.is_empty() {
+            return;
         }
-        Err(_) => {
-            let (first, second) = subjects.split_at(subjects.len() / 2);
-            halve(guest, first, until, outcomes, spent);
-            halve(guest, second, until, outcomes, spent);
+        match self
+            .guest
+            .classify(subjects, self.interner, &mut self.spent)
+        {
+            Ok(of_each) => self.outcomes.extend(of_each),
+            Err(failure) if subjects.len() == 1 => self.outcomes.push(Err(failure)),
+            Err(mut failure) if self.until <= Instant::now() => {
+                failure
+                    .message
+                    .push_str("; there was no time to find out which subject made it");
+                let failed = subjects.iter().map(|_| Err(failure.clone()));
+                self.outcomes.extend(failed);
+            }
+            Err(_) => {
+                let (first, second) = subjects.split_at(subjects.len() / 2);
+                self.halve(first);
+                self.halve(second);
+            }
         }
     }
 }

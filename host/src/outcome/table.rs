@@ -24,6 +24,7 @@ use super::{
 };
 use crate::{
     files::{self, Files, Place, Seconds},
+    interner::Interner,
     reason::CallFailure,
     record::{EventRef, ObjectKey},
     store::Version,
@@ -105,6 +106,7 @@ pub struct Outcomes {
     /// findings was last live, at the end those of which all is live.
     lasting: Mutex<Files<SubjectKey>>,
     dropped: [AtomicU64; 2],
+    interner: Interner,
 }
 
 /// How many subjects had to leave the table.
@@ -331,7 +333,13 @@ impl Outcomes {
     /// What all of it costs in memory, about.
     #[must_use]
     pub fn n_bytes(&self) -> usize {
-        self.n_bytes.load(Relaxed)
+        self.n_bytes.load(Relaxed) + self.interner.n_bytes()
+    }
+
+    /// Where what is said over and over is held once.
+    #[must_use]
+    pub fn interner(&self) -> &Interner {
+        &self.interner
     }
 
     /// How many subjects had to leave so far.

@@ -7,8 +7,9 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::{
+    interner::Interner,
     reason::CallFailure,
-    record::{Caps, Interner, ObjectKey, decode::WireEvent},
+    record::{Caps, ObjectKey, decode::WireEvent},
     store::{Bucket, Confirmation, Store},
     subject::{Subject, SubjectKey},
 };
@@ -311,11 +312,8 @@ fn additional_reasons_live_and_die_with_their_records() {
     pod.event("e1", 1, "first");
     pod.event("e2", 2, "second");
     let subject = pod.subject().unwrap();
-    let reasons = subject.events.iter().map(|it| AdditionalReason {
-        text: it.note().into(),
-        at: it.last_seen(),
-        event: it.event_ref(),
-        attributes: Attributes::default(),
+    let reasons = subject.events.iter().map(|it| {
+        AdditionalReason::new(it.note().into(), it.last_seen(), it, Attributes::default())
     });
     let outcome = Outcome {
         additional_reasons: reasons.map(Arc::new).collect(),

@@ -132,7 +132,7 @@ impl Ids<'_> {
         let event = &it.event;
         let whose = [event.namespace(), event.name(), event.uid()];
         let at = it.at.to_string();
-        let said = [whose[0], whose[1], whose[2], &it.text, &at];
+        let said = [whose[0], whose[1], whose[2], it.text(), &at];
         self.hash("additional-reason", &said, &it.attributes)
     }
 

@@ -15,14 +15,17 @@ pub const IDENTITY_MAX_BYTES: usize = 253;
 /// The object that an Event regards.
 ///
 /// A Node, or any other object of the cluster's scope, has the empty namespace.
-#[derive(Clone, PartialEq, Eq)]
-pub struct ObjectKey {
+/// It is a pointer: each object is known by several tables.
+#[derive(Clone)]
+pub struct ObjectKey(Arc<Parts>);
+
+struct Parts {
     /// Of what follows. An Event's key is looked up some ten times.
     hash: u64,
     namespace_end: u16,
     kind_end: u16,
-    /// Namespace, kind and name, end to end: one allocation, cheap to clone.
-    text: Arc<str>,
+    /// Namespace, kind and name, end to end.
+    text: Box<str>,
 }
 
 /// Whoever may create Events chooses names, and must not choose their hashes: the
@@ -42,35 +45,42 @@ impl ObjectKey {
         }
         let namespace_end = u16::try_from(namespace.len()).ok()?;
         let kind_end = u16::try_from(namespace.len() + kind.len()).ok()?;
-        let text: Arc<str> = [namespace, kind, name].concat().into();
-        Some(Self {
+        let text: Box<str> = [namespace, kind, name].concat().into();
+        Some(Self(Arc::new(Parts {
             hash: HASHER.hash_one((&*text, namespace_end, kind_end)),
             namespace_end,
             kind_end,
             text,
-        })
+        })))
     }
 
     /// Namespace, for example `ml-team`; empty for an object of the cluster's scope.
     #[must_use]
     pub fn namespace(&self) -> &str {
-        self.text
-            .get(..self.namespace_end.into())
-            .unwrap_or_default()
+        self.part(0, self.0.namespace_end)
     }
 
     /// Kind, for example `Pod`.
     #[must_use]
     pub fn kind(&self) -> &str {
-        self.text
-            .get(self.namespace_end.into()..self.kind_end.into())
-            .unwrap_or_default()
+        self.part(self.0.namespace_end, self.0.kind_end)
     }
 
     /// Name, for example `train-0`.
     #[must_use]
     pub fn name(&self) -> &str {
-        self.text.get(self.kind_end.into()..).unwrap_or_default()
+        let start = self.0.kind_end;
+        self.0.text.get(start.into()..).unwrap_or_default()
+    }
+
+    /// What a table of them needs to hold one, beside the pointer to it.
+    pub(crate) fn n_bytes(&self) -> usize {
+        2 * size_of::<usize>() + size_of::<Parts>() + self.0.text.len()
+    }
+
+    fn part(&self, start: u16, end: u16) -> &str {
+        let part = self.0.text.get(start.into()..end.into());
+        part.unwrap_or_default()
     }
 
     fn parts(&self) -> (&str, &str, &str) {
@@ -78,9 +88,18 @@ impl ObjectKey {
     }
 }
 
+impl PartialEq for ObjectKey {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+            || (self.0.hash == other.0.hash && self.parts() == other.parts())
+    }
+}
+
+impl Eq for ObjectKey {}
+
 impl Hash for ObjectKey {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        state.write_u64(self.hash);
+        state.write_u64(self.0.hash);
     }
 }
 

@@ -288,7 +288,7 @@ fn history_row(object: String, at: String, line: &AdditionalReason) -> Vec<Cell>
         },
         Cell::new(Visible(attribute("reason"))),
         Cell::new(Visible(attribute("component"))),
-        Cell::new(format!("{}{times}", Visible(&line.text))),
+        Cell::new(format!("{}{times}", Visible(line.text()))),
     ]
 }
 
@@ -323,7 +323,7 @@ pub fn write_change(to: &mut dyn Write, change: &Change, clock: &Clock) -> io::R
     }
     for it in &change.delta.additional_reasons {
         let at = written(it.at, clock, it.at);
-        writeln!(to, "  {at}  {object}  {}", Visible(&it.text))?;
+        writeln!(to, "  {at}  {object}  {}", Visible(it.text()))?;
     }
     if let Some(it) = &change.delta.verdict {
         writeln!(

@@ -16,8 +16,9 @@ use super::{
     description::Interest,
 };
 use crate::{
+    interner::Interner,
     reason::Reason,
-    record::{Caps, Interner, ObjectKey, Record, decode::WireEvent},
+    record::{Caps, ObjectKey, Record, decode::WireEvent},
     store::{Confirmation, Store},
     subject::{Subject, SubjectKey},
 };
@@ -324,7 +325,7 @@ fn try_out(guest: &Guest) -> Result<(), LoadFailure> {
         .filter_map(|name| made_up(name, &interest))
         .collect();
     let outcomes = guest
-        .classify(&subjects, &mut Spent::default())
+        .classify(&subjects, &Interner::default(), &mut Spent::default())
         .map_err(|it| failed(it.to_string()))?;
     for it in outcomes {
         it.map_err(|it| failed(it.to_string()))?;

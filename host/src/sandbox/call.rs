@@ -16,6 +16,7 @@ use super::{
     ticker::TICK,
 };
 use crate::{
+    interner::Interner,
     outcome::Outcome,
     reason::{CallFailure, Reason},
     subject::Subject,
@@ -226,8 +227,8 @@ impl Instance {
 
 impl Guest {
     /// Asks for the outcomes of these subjects, in a fresh instance. There is
-    /// one result for each, in their order. What the call used up is added to
-    /// `spent`, however it ends.
+    /// one result for each, in their order. What is said over and over is held once,
+    /// in `interner`. What the call used up is added to `spent`, however it ends.
     ///
     /// # Errors
     ///
@@ -235,6 +236,7 @@ impl Guest {
     pub fn classify(
         &self,
         subjects: &[Subject],
+        interner: &Interner,
         spent: &mut Spent,
     ) -> Result<Vec<Result<Outcome, CallFailure>>, CallFailure> {
         spent.calls += 1;
@@ -269,7 +271,9 @@ impl Guest {
         }
         let outcomes = outcomes.into_iter().zip(subjects);
         Ok(outcomes
-            .map(|(it, subject)| lift::outcome(it, subject, &self.description, &self.limits))
+            .map(|(it, subject)| {
+                lift::outcome(it, subject, &self.description, &self.limits, interner)
+            })
             .collect())
     }
 

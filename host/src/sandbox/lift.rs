@@ -8,6 +8,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use super::{bindings::types, description::Description, limits::Limits};
 use crate::{
+    interner::Interner,
     outcome::{
         AdditionalReason, Attributes, Blame, Evidence, Finding, Identity, Outcome, Retry, Severity,
         Status, Verdict,
@@ -28,11 +29,13 @@ pub(super) fn outcome(
     subject: &Subject,
     description: &Description,
     limits: &Limits,
+    interner: &Interner,
 ) -> Result<Outcome, CallFailure> {
     let check = Check {
         subject,
         description,
         limits,
+        interner,
     };
     let types::Outcome {
         findings,
@@ -87,6 +90,7 @@ struct Check<'a> {
     subject: &'a Subject,
     description: &'a Description,
     limits: &'a Limits,
+    interner: &'a Interner,
 }
 
 impl Check<'_> {
@@ -149,12 +153,12 @@ impl Check<'_> {
             attributes,
         } = raw;
         self.text("an additional reason's text", &text)?;
-        Ok(AdditionalReason {
-            text: text.into(),
-            at,
-            event: self.event(event)?.event_ref(),
-            attributes: self.attributes("an additional reason", &attributes)?,
-        })
+        let of = "an additional reason";
+        let pairs = self.pairs(&attributes)?;
+        // Most say the same as those of a thousand other Events.
+        let attributes = Attributes::shared(pairs, self.interner).map_err(|key| twice(of, key))?;
+        let event = self.event(event)?;
+        Ok(AdditionalReason::new(text.into(), at, event, attributes))
     }
 
     fn verdict(&self, raw: types::Verdict, findings: &[Finding]) -> Result<Verdict, CallFailure> {
@@ -233,17 +237,19 @@ impl Check<'_> {
         of: &str,
         raw: &[types::AttributeResult],
     ) -> Result<Attributes, CallFailure> {
+        Attributes::new(self.pairs(raw)?).map_err(|key| twice(of, key))
+    }
+
+    fn pairs<'a>(
+        &self,
+        raw: &'a [types::AttributeResult],
+    ) -> Result<impl Iterator<Item = (&'a str, &'a str)>, CallFailure> {
         at_most("attributes", raw.len(), self.limits.attributes)?;
         for it in raw {
             self.text("an attribute", &it.key)?;
             self.text("an attribute", &it.value)?;
         }
-        Attributes::new(raw.iter().map(|it| (&*it.key, &*it.value))).map_err(|key| {
-            violation(format!(
-                "{of} has the attribute {:?} twice",
-                Visible(cut(key, 64)).to_string()
-            ))
-        })
+        Ok(raw.iter().map(|it| (&*it.key, &*it.value)))
     }
 
     fn text(&self, what: &str, text: &str) -> Result<(), CallFailure> {
@@ -259,6 +265,11 @@ impl Check<'_> {
             ),
         ))
     }
+}
+
+fn twice(of: &str, key: &str) -> CallFailure {
+    let key = Visible(cut(key, 64)).to_string();
+    violation(format!("{of} has the attribute {key:?} twice"))
 }
 
 fn undeclared(what: &str, list: &str, it: &str) -> CallFailure {

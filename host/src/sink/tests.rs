@@ -2,11 +2,12 @@
 
 use super::*;
 use crate::{
+    interner::Interner,
     outcome::{
         AdditionalReason, Attributes, Blame, Delta, EndReason, Finding, Identity, Provenance,
         Severity, Status,
     },
-    record::{Caps, EventRef, Interner, ObjectKey, Record},
+    record::{Caps, ObjectKey, Record},
     store::Version,
 };
 
@@ -66,7 +67,7 @@ fn cleared(key: &str) -> Delta {
     }
 }
 
-fn event_ref(name: &str) -> EventRef {
+fn record(name: &str) -> Record {
     let json = serde_json::json!({
         "metadata": { "namespace": "ns", "name": name, "uid": name },
         "regarding": { "kind": "Pod", "namespace": "ns", "name": "p" },
@@ -76,17 +77,16 @@ fn event_ref(name: &str) -> EventRef {
     Record::pare_down(&wire, Caps::default(), &Interner::default())
         .unwrap()
         .1
-        .event_ref()
 }
 
 fn reason(event: &str, text: &str) -> Delta {
     Delta {
-        additional_reasons: vec![Arc::new(AdditionalReason {
-            text: text.into(),
-            at: 1,
-            event: event_ref(event),
-            attributes: Attributes::default(),
-        })],
+        additional_reasons: vec![Arc::new(AdditionalReason::new(
+            text.into(),
+            1,
+            &record(event),
+            Attributes::default(),
+        ))],
         ..Delta::default()
     }
 }
@@ -113,7 +113,7 @@ fn check_fold(deltas: impl IntoIterator<Item = Delta>, want: &[&str], n_lost: us
         .chain(
             additional_reasons
                 .iter()
-                .map(|it| format!("{}={}", it.event.name(), it.text)),
+                .map(|it| format!("{}={}", it.event.name(), it.text())),
         )
         .collect();
     assert_eq!(

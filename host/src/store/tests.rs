@@ -9,7 +9,8 @@ use std::{
 use proptest::prelude::*;
 
 use super::*;
-use crate::record::{Caps, Interner, decode::WireEvent};
+use crate::interner::Interner;
+use crate::record::{Caps, decode::WireEvent};
 
 mod races;
 

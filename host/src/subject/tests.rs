@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::{
-    record::{Caps, Interner, decode::WireEvent},
+    interner::Interner,
+    record::{Caps, decode::WireEvent},
     store::{Confirmation, Store},
 };
 

@@ -41,12 +41,8 @@ impl Pods {
 
     fn say(&self, namespace: &str, pod: &str) {
         let subject = Self::subject(namespace, pod);
-        let said = AdditionalReason {
-            text: "note".into(),
-            at: 0,
-            event: subject.events[0].event_ref(),
-            attributes: Attributes::default(),
-        };
+        let said =
+            AdditionalReason::new("note".into(), 0, &subject.events[0], Attributes::default());
         let outcome = Outcome {
             additional_reasons: vec![Arc::new(said)],
             ..Outcome::default()

@@ -4,7 +4,8 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::record::{Caps, Interner, ObjectKey, Record};
+use crate::interner::Interner;
+use crate::record::{Caps, ObjectKey, Record};
 
 mod broken;
 mod compressed;

@@ -1,13 +1,13 @@
 //! Text that Event after Event repeats, held once.
 //!
-//! What an Event says by its reason, type or reporter, thousands say alike. A
-//! record holds such texts as one [`Repeated`], shared with all that say the same.
-//! The table that finds it forgets it with its last user, so that it is empty when
-//! no record is left.
+//! What an Event says by its reason, type or reporter, thousands say alike, and so do
+//! the lines that are told of them. Whoever holds such texts holds one `Repeated`,
+//! shared with all that say the same. The table that finds it forgets it with its last
+//! user, so that it is empty when no user is left.
 //!
 //! Whoever may write Events may invent reasons, so the table is bounded
-//! ([`INTERNED_MAX_BYTES`]). What finds no place in it is its record's own, and
-//! costs that record what it is.
+//! ([`INTERNED_MAX_BYTES`]). What finds no place in it is its user's own, and costs
+//! that user what it is.
 
 use std::{
     collections::{HashMap, hash_map::Entry},
@@ -22,9 +22,9 @@ pub const INTERNED_MAX_BYTES: usize = 4 << 20;
 
 /// Texts that are repeated together.
 #[derive(Debug)]
-pub(super) struct Repeated {
+pub(crate) struct Repeated {
     text: Box<str>,
-    /// Where each ends in `text`. Six at most, each of a field's length.
+    /// Where each ends in `text`.
     ends: Box<[u32]>,
     /// The table that it is in, and where there; no table where there was no room.
     table: Weak<Mutex<Table>>,
@@ -36,8 +36,28 @@ pub(super) struct Repeated {
 const REPEATED_BYTES: usize = size_of::<Repeated>() + 16 + 2 * size_of::<(u64, Weak<Repeated>)>();
 
 impl Repeated {
+    /// Texts that nobody else is expected to say.
+    pub(crate) fn own(parts: &[&str]) -> Self {
+        let mut end = 0;
+        let ends = parts.iter().map(|it| {
+            end += it.len();
+            u32::try_from(end).unwrap_or(u32::MAX)
+        });
+        Self {
+            ends: ends.collect(),
+            text: parts.concat().into(),
+            table: Weak::new(),
+            hash: 0,
+        }
+    }
+
+    /// How many texts it is.
+    pub(crate) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
     /// One of the texts, by its place among them.
-    pub(super) fn part(&self, idx: usize) -> &str {
+    pub(crate) fn part(&self, idx: usize) -> &str {
         let start = idx.checked_sub(1).map_or(0, |before| self.ends[before]);
         self.text
             .get(start as usize..self.ends[idx] as usize)
@@ -45,12 +65,12 @@ impl Repeated {
     }
 
     /// Bytes of text.
-    pub(super) fn n_text_bytes(&self) -> usize {
+    pub(crate) fn n_text_bytes(&self) -> usize {
         self.text.len()
     }
 
     /// What it costs whoever holds it: nothing if it is shared.
-    pub(super) fn n_own_bytes(&self) -> usize {
+    pub(crate) fn n_own_bytes(&self) -> usize {
         if self.table.strong_count() == 0 {
             self.n_bytes()
         } else {
@@ -94,7 +114,7 @@ impl Drop for Repeated {
     }
 }
 
-/// Finds what is repeated. One for each store.
+/// Finds what is repeated. One for each store, and one for the outcomes.
 #[derive(Debug)]
 pub struct Interner {
     table: Arc<Mutex<Table>>,
@@ -144,7 +164,8 @@ impl Interner {
         lock(&self.table).n_bytes
     }
 
-    pub(super) fn intern(&self, parts: &[&str]) -> Arc<Repeated> {
+    /// Texts that are said together, from now on held once.
+    pub(crate) fn intern(&self, parts: &[&str]) -> Arc<Repeated> {
         let hash = self.hasher.hash_one(parts);
         // Two statements: to let go of the last user of a text is to lock the table.
         let known = lock(&self.table).find(hash);
@@ -153,17 +174,8 @@ impl Interner {
         {
             return it;
         }
-        let mut end = 0;
-        let ends = parts.iter().map(|it| {
-            end += it.len();
-            u32::try_from(end).unwrap_or(u32::MAX)
-        });
-        let mut new = Repeated {
-            ends: ends.collect(),
-            text: parts.concat().into(),
-            table: Weak::new(),
-            hash,
-        };
+        let mut new = Repeated::own(parts);
+        new.hash = hash;
         let mut table = lock(&self.table);
         // Another thread may have been first.
         let known = table.find(hash);
