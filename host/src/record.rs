@@ -203,7 +203,6 @@ enum Own {
     Name,
     ResourceVersion,
     ObjectUid,
-    FieldPath,
     RelatedNamespace,
     RelatedName,
     RelatedUid,
@@ -215,6 +214,7 @@ const N_OWN: usize = Own::RelatedUid as usize + 1;
 #[derive(Clone, Copy)]
 enum Sort {
     ObjectApiVersion,
+    FieldPath,
     EventType,
     Reason,
     Action,
@@ -309,6 +309,7 @@ impl Record {
         let related = &wire.related;
         let sort = interner.intern(&[
             field(&object.api_version),
+            field(&object.field_path),
             field(&wire.event_type),
             field(&wire.reason),
             field(&wire.action),
@@ -325,7 +326,6 @@ impl Record {
             &meta.name,
             field(&meta.resource_version),
             object_uid,
-            field(&object.field_path),
             field(&related.namespace),
             field(&related.name),
             field(&related.uid),
@@ -426,7 +426,7 @@ impl Record {
     /// Part of the object that it regards, for example `spec.containers{main}`.
     #[must_use]
     pub fn field_path(&self) -> &str {
-        self.own(Own::FieldPath)
+        self.sort(Sort::FieldPath)
     }
 
     /// `Normal`, `Warning`, or what else its writer put there.

@@ -53,21 +53,24 @@ pub struct Bucket {
     /// In order of arrival. Events of one object are few, so a scan beats a hash.
     records: Vec<Stored>,
     version: Version,
-    /// What it and its records cost in memory, about.
-    n_bytes: usize,
+    /// What the texts of its records cost, and its key.
+    n_text_bytes: usize,
     /// Where it is filed.
     place: Place,
     /// What its namespace costs.
     of_namespace: Arc<AtomicUsize>,
 }
 
-/// What a bucket costs beside its records: its key, its slot in a table that may
-/// be half empty, and the marks of whoever has yet to look at its subjects.
-const BUCKET_BYTES: usize = 512;
+/// What a bucket costs beside its records and its key: itself, its slot in a table,
+/// and its place in the files.
+const BUCKET_BYTES: usize = size_of::<Bucket>() + SLOT_BYTES * 8 / 5 + FILED_BYTES;
 
-/// What a record costs beside its text: its fixed part, in a vector that has some
-/// room, and the allocator's header of the text.
-const RECORD_BYTES: usize = size_of::<Stored>() * 3 / 2 + 16;
+/// A slot of the table: key, pointer, and a byte of the table's own. Of the slots
+/// between seven and fourteen of sixteen are in use, as the table grows by doubling.
+const SLOT_BYTES: usize = size_of::<(ObjectKey, Box<Bucket>)>() + 1;
+
+/// A leaf of a B-tree that is filed into in order has six of eleven places in use.
+const FILED_BYTES: usize = size_of::<(Place, ObjectKey)>() * 11 / 6 + 10;
 
 /// How many objects are looked at for the one that has to make room.
 const CANDIDATES: usize = 64;
@@ -170,7 +173,8 @@ impl Totals {
 /// Live records, bucketed by object.
 #[derive(Debug, Default)]
 pub struct Store {
-    buckets: DashMap<ObjectKey, Bucket>,
+    /// Behind a pointer: what is empty of a table is a third of it.
+    buckets: DashMap<ObjectKey, Box<Bucket>>,
     changes: AtomicU64,
     stored: AtomicU64,
     merged: AtomicU64,
@@ -197,7 +201,7 @@ impl Store {
         let put = match entry {
             Entry::Occupied(mut bucket) => {
                 let bucket = bucket.get_mut();
-                let before = bucket.n_bytes;
+                let before = bucket.n_bytes();
                 let put = bucket.put(record, sequence, confirmed);
                 self.cost(bucket, before);
                 put
@@ -209,9 +213,9 @@ impl Store {
                     sequence,
                     confirmed,
                 };
-                let bucket = Bucket::of(stored, filed);
+                let bucket = Bucket::of(slot.key(), stored, filed);
                 self.cost(&bucket, 0);
-                slot.insert(bucket);
+                slot.insert(Box::new(bucket));
                 Put::Inserted
             }
         };
@@ -231,7 +235,7 @@ impl Store {
     pub fn remove(&self, key: &ObjectKey, event_name: &str, event_uid: &str) -> Option<Record> {
         let mut removed = None;
         self.buckets.remove_if_mut(key, |_, bucket| {
-            let before = bucket.n_bytes;
+            let before = bucket.n_bytes();
             if let Some(idx) = bucket.position(event_name, event_uid) {
                 removed = Some(bucket.take(idx));
                 bucket.version = Version(self.changes.fetch_add(1, Relaxed) + 1);
@@ -249,20 +253,20 @@ impl Store {
         removed
     }
 
-    /// Removes a whole bucket, to make room.
-    pub fn evict(&self, key: &ObjectKey) -> Option<Bucket> {
+    /// Removes a whole bucket, to make room, and says what was in it.
+    pub fn evict(&self, key: &ObjectKey) -> Option<Vec<Stored>> {
         let mut removed = None;
         self.buckets.remove_if_mut(key, |_, bucket| {
             self.files().take(key, bucket.place);
-            removed = Some(bucket.clone());
-            let before = std::mem::take(&mut bucket.n_bytes);
+            let before = bucket.n_bytes();
+            removed = Some(std::mem::take(&mut bucket.records));
             self.cost(bucket, before);
             true
         });
-        let bucket = removed?;
-        let n_records = u64::try_from(bucket.records.len()).unwrap_or(u64::MAX);
+        let records = removed?;
+        let n_records = u64::try_from(records.len()).unwrap_or(u64::MAX);
         self.evicted.fetch_add(n_records, Relaxed);
-        Some(bucket)
+        Some(records)
     }
 
     /// Removes those records of an object that are to go, and its bucket with the
@@ -275,7 +279,7 @@ impl Store {
     ) -> Vec<Record> {
         let mut removed = Vec::new();
         self.buckets.remove_if_mut(key, |_, bucket| {
-            let before = bucket.n_bytes;
+            let before = bucket.n_bytes();
             let mut idx = 0;
             while let Some(it) = bucket.records.get(idx) {
                 if is_to_go(it) {
@@ -359,11 +363,7 @@ impl Store {
 
     /// Counts what a bucket costs now, where it cost that before. Under its lock.
     fn cost(&self, bucket: &Bucket, before: usize) {
-        let now = if bucket.records.is_empty() {
-            0
-        } else {
-            bucket.n_bytes
-        };
+        let now = bucket.n_bytes();
         for total in [&self.n_bytes, &*bucket.of_namespace] {
             total.fetch_add(now, Relaxed);
             total.fetch_sub(before, Relaxed);
@@ -440,16 +440,28 @@ impl Store {
 }
 
 impl Bucket {
-    fn of(stored: Stored, (place, of_namespace): (Place, Arc<AtomicUsize>)) -> Self {
-        let n_bytes = BUCKET_BYTES + stored.record.n_bytes();
+    fn of(
+        key: &ObjectKey,
+        stored: Stored,
+        (place, of_namespace): (Place, Arc<AtomicUsize>),
+    ) -> Self {
+        let n_text_bytes = key.n_bytes() + stored.record.n_own_bytes();
         let version = Version(stored.sequence);
         Self {
             records: vec![stored],
             version,
-            n_bytes,
+            n_text_bytes,
             place,
             of_namespace,
         }
+    }
+
+    /// What it costs in memory; nothing once it is empty, since then it goes.
+    fn n_bytes(&self) -> usize {
+        if self.records.is_empty() {
+            return 0;
+        }
+        BUCKET_BYTES + self.records.capacity() * size_of::<Stored>() + self.n_text_bytes
     }
 
     /// The records, in order of arrival.
@@ -493,7 +505,11 @@ impl Bucket {
     /// Removes a record by its place.
     fn take(&mut self, idx: usize) -> Record {
         let Stored { record, .. } = self.records.remove(idx);
-        self.n_bytes -= record.n_bytes();
+        let room = room_for(self.records.len());
+        if 2 * room < self.records.capacity() {
+            self.records.shrink_to(room);
+        }
+        self.n_text_bytes -= record.n_own_bytes();
         record
     }
 
@@ -510,10 +526,10 @@ impl Bucket {
             None => None,
         };
         self.version = Version(sequence);
-        self.n_bytes += record.n_bytes();
+        self.n_text_bytes += record.n_own_bytes();
         if self.records.len() == self.records.capacity() {
-            // Not by doubling: there are as many of these as objects.
-            self.records.reserve_exact(1 + self.records.len() / 4);
+            let more = room_for(self.records.len()) - self.records.len();
+            self.records.reserve_exact(more);
         }
         self.records.push(Stored {
             record,
@@ -538,16 +554,15 @@ impl Bucket {
             return Put::Unchanged;
         }
         self.version = Version(sequence);
-        self.n_bytes = self.n_bytes + record.n_bytes() - known.n_bytes();
+        self.n_text_bytes = self.n_text_bytes + record.n_own_bytes() - known.n_own_bytes();
         Put::Updated(std::mem::replace(known, record))
     }
 }
 
-impl Record {
-    /// What it costs in a bucket, about.
-    fn n_bytes(&self) -> usize {
-        RECORD_BYTES + self.n_own_bytes()
-    }
+/// Room for one more than so many records, and a quarter: not for twice as many, as
+/// there are as many of these as objects.
+fn room_for(n: usize) -> usize {
+    n + 1 + n / 4
 }
 
 /// Whether two uids may be the same: an empty one is unknown.
