@@ -26,10 +26,10 @@ use crate::{
     memory::GiveBack,
     outcome::{Change, Outcomes},
     plugins::PluginSet,
-    record::{Caps, EventRef, ObjectKey, Record, Rejected, UnixMs, decode::WireEvent},
+    record::{Caps, EventRef, ObjectKey, Record, Rejected, Uid, UnixMs, decode::WireEvent},
     sandbox::Limits,
     scope::Scope,
-    store::{Bucket, Confirmation, Put, Removal, Seconds, Store, Stored, Version, Walk},
+    store::{Bucket, Confirmation, Put, Removal, Seconds, Store, Stored, Version, Walk, may_equal},
     subject::{Owners, Shift, SubjectKey, assigned, subjects},
 };
 
@@ -236,10 +236,7 @@ impl Live {
             return;
         };
         let goes = |it: &Stored| {
-            let is_same_uid = it.record.uid() == record.uid()
-                || it.record.uid().is_empty()
-                || record.uid().is_empty();
-            it.record.name() == record.name() && is_same_uid
+            it.record.name() == record.name() && may_equal(it.record.uid(), record.uid())
         };
         self.remove(&object, Removal::Deleted, goes);
     }
@@ -379,7 +376,7 @@ impl Live {
         why: Removal,
         mut goes: impl FnMut(&Stored) -> bool,
     ) -> usize {
-        let mut going: Vec<(Arc<str>, EventRef)> = Vec::new();
+        let mut going: Vec<(Uid, EventRef)> = Vec::new();
         let before = self.store.view(object, |bucket| {
             for (uid, it) in assigned(bucket).into_iter().zip(bucket.records()) {
                 if goes(it) {
@@ -388,7 +385,7 @@ impl Live {
             }
             has_unnamed(bucket).then(|| Owners::of(bucket))
         });
-        let uids: BTreeSet<_> = going.iter().map(|(uid, _)| Arc::clone(uid)).collect();
+        let uids: BTreeSet<_> = going.iter().map(|(uid, _)| uid.clone()).collect();
         for uid in &uids {
             self.keep_picture(object, uid);
         }
@@ -399,7 +396,7 @@ impl Live {
         let left = self.store.view(object, |bucket| {
             let left = assigned(bucket);
             uids.iter()
-                .filter(|it| left.contains(&&***it))
+                .filter(|it| left.contains(&it.as_ref()))
                 .cloned()
                 .collect()
         });
@@ -415,7 +412,7 @@ impl Live {
 
     /// Keeps a picture of a subject that is about to lose a record that a plugin
     /// may not have seen.
-    fn keep_picture(&mut self, object: &ObjectKey, uid: &Arc<str>) {
+    fn keep_picture(&mut self, object: &ObjectKey, uid: &Uid) {
         let n_lost = self.dispatcher.keep_picture(&subject(object, uid));
         self.counters.unseen.fetch_add(n_lost, Relaxed);
     }
@@ -430,7 +427,7 @@ impl Live {
             self.dispatcher.mark_moved(&it);
         }
         if let Some(into) = &shift.unnamed_became {
-            let (unnamed, named) = (subject(object, &"".into()), subject(object, into));
+            let (unnamed, named) = (subject(object, &Uid::default()), subject(object, into));
             self.changes.extend(self.outcomes.fold(&unnamed, &named));
         }
     }
@@ -441,10 +438,10 @@ impl Live {
             return;
         };
         let uid = match newest.object_uid() {
-            "" => self.store.view(object, |bucket| {
+            uid if uid.is_empty() => self.store.view(object, |bucket| {
                 let mut of_each = assigned(bucket).into_iter().zip(bucket.records());
                 let own = of_each.find(|(_, it)| it.record.name() == newest.name());
-                own.map_or_else(|| "".into(), |(uid, _)| Arc::from(uid))
+                own.map_or_else(Uid::default, |(uid, _)| uid.into())
             }),
             uid => Some(uid.into()),
         };
@@ -464,7 +461,7 @@ impl Live {
             let of_each = assigned(bucket).into_iter().zip(records);
             let of_each = of_each.map(|(uid, it)| {
                 let event = it.record.event_ref();
-                (Arc::<str>::from(uid), event, (it.confirmed.at, it.sequence))
+                (Uid::from(uid), event, (it.confirmed.at, it.sequence))
             });
             of_each.collect()
         });
@@ -557,10 +554,10 @@ impl Live {
     }
 }
 
-fn subject(object: &ObjectKey, uid: &Arc<str>) -> SubjectKey {
+fn subject(object: &ObjectKey, uid: &Uid) -> SubjectKey {
     SubjectKey {
         object: object.clone(),
-        uid: Arc::clone(uid),
+        uid: uid.clone(),
     }
 }
 

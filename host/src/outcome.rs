@@ -179,11 +179,10 @@ impl Attributes {
 
     /// All of them, by key.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        let pairs = self.0.iter().flat_map(|it| {
+        self.0.iter().flat_map(|it| {
             let keys = (0..it.len()).step_by(2);
             keys.map(|idx| (it.part(idx), it.part(idx + 1)))
-        });
-        pairs
+        })
     }
 }
 

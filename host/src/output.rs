@@ -10,7 +10,7 @@ use serde::{Serialize, Serializer};
 
 use crate::{
     outcome::{self, Blame, Held, Provenance, Retry, Severity, Status},
-    record::{EventRef, UnixMs},
+    record::{EventRef, UidRef, UnixMs},
     subject::SubjectKey,
 };
 
@@ -67,7 +67,7 @@ pub struct Object<'a> {
     namespace: &'a str,
     name: &'a str,
     /// Empty when unknown; a Node's is its name.
-    uid: &'a str,
+    uid: UidRef<'a>,
 }
 
 /// Who speaks.
@@ -170,7 +170,7 @@ pub struct Event<'a> {
     namespace: &'a str,
     name: &'a str,
     /// Empty when unknown.
-    uid: &'a str,
+    uid: UidRef<'a>,
 }
 
 /// How a call failed.
@@ -227,7 +227,7 @@ impl<'a> Object<'a> {
             kind: object.kind(),
             namespace: object.namespace(),
             name: object.name(),
-            uid: &subject.uid,
+            uid: subject.uid.as_ref(),
         }
     }
 }

@@ -10,9 +10,12 @@ use std::{cmp::Ordering, fmt, sync::Arc};
 
 pub mod decode;
 mod key;
+mod uid;
 
 use decode::{WireEvent, WireRef};
 pub use key::{IDENTITY_MAX_BYTES, ObjectKey};
+pub use uid::{Uid, UidRef};
+use uuid::{Uuid, fmt::Hyphenated};
 
 use crate::{
     interner::{Interner, Repeated},
@@ -28,8 +31,9 @@ pub type UnixMs = u64;
 /// ([`EventRef::detached`]).
 #[derive(Clone)]
 pub struct EventRef {
-    /// Begins with uid, namespace and name.
+    /// Begins with uid, if that is no UUID, namespace and name.
     text: Arc<str>,
+    uid: Uuid,
     ends: [u16; 3],
     /// Where its note begins, if the text has one.
     note: u16,
@@ -50,8 +54,8 @@ impl EventRef {
 
     /// Its uid, empty when unknown.
     #[must_use]
-    pub fn uid(&self) -> &str {
-        self.part(0, self.ends[0])
+    pub fn uid(&self) -> UidRef<'_> {
+        uid(self.uid, self.part(0, self.ends[0]))
     }
 
     fn part(&self, start: u16, end: u16) -> &str {
@@ -64,6 +68,7 @@ impl EventRef {
     pub fn detached(&self) -> Self {
         Self {
             text: self.part(0, self.ends[2]).into(),
+            uid: self.uid,
             ends: self.ends,
             note: u16::MAX,
         }
@@ -82,7 +87,7 @@ impl EventRef {
         self.ends[2].into()
     }
 
-    fn parts(&self) -> (&str, &str, &str) {
+    fn parts(&self) -> (&str, &str, UidRef<'_>) {
         (self.namespace(), self.name(), self.uid())
     }
 }
@@ -202,8 +207,6 @@ enum Own {
     Namespace,
     Name,
     ResourceVersion,
-    ObjectUid,
-    RelatedNamespace,
     RelatedName,
     RelatedUid,
 }
@@ -220,13 +223,16 @@ enum Sort {
     Action,
     RelatedApiVersion,
     RelatedKind,
+    RelatedNamespace,
 }
 
-/// The texts that say whose news it is: as many as there are nodes.
+/// The texts that say whose news it is: as many as there are nodes. The name of a
+/// Node is its uid.
 #[derive(Clone, Copy)]
 enum Source {
     Controller,
     Instance,
+    ObjectUid,
 }
 
 /// What is kept of one Event. Its memory is a fixed part and one text; what Event
@@ -239,6 +245,8 @@ pub struct Record {
     text: Arc<str>,
     sort: Arc<Repeated>,
     source: Arc<Repeated>,
+    /// Its own, and its object's: nil where it is none, but a text among the others.
+    uids: [Uuid; 2],
     created: UnixMs,
     first_seen: UnixMs,
     last_seen: UnixMs,
@@ -315,18 +323,23 @@ impl Record {
             field(&wire.action),
             field(&related.api_version),
             field(&related.kind),
+            field(&related.namespace),
         ]);
+        let [(uid, uid_text), (object_uid, object_uid_text)] =
+            [&*meta.uid, &**object_uid].map(|it| match UidRef::of(it) {
+                Uid::Uuid(it) => (it, ""),
+                Uid::Text(it) => (Uuid::nil(), it),
+            });
         let source = interner.intern(&[
             field(or_else(&wire.controller, &wire.source.component)),
             field(or_else(&wire.instance, &wire.source.host)),
+            object_uid_text,
         ]);
         let own: [&str; N_OWN] = [
-            &meta.uid,
+            uid_text,
             &meta.namespace,
             &meta.name,
             field(&meta.resource_version),
-            object_uid,
-            field(&related.namespace),
             field(&related.name),
             field(&related.uid),
         ];
@@ -361,6 +374,7 @@ impl Record {
             text,
             sort,
             source,
+            uids: [uid, object_uid],
             created,
             first_seen,
             last_seen,
@@ -388,8 +402,8 @@ impl Record {
 
     /// The Event's own uid; empty when unknown.
     #[must_use]
-    pub fn uid(&self) -> &str {
-        self.own(Own::Uid)
+    pub fn uid(&self) -> UidRef<'_> {
+        uid(self.uids[0], self.own(Own::Uid))
     }
 
     /// The Event's own namespace.
@@ -413,8 +427,8 @@ impl Record {
     /// The uid of the object that it regards; a Node's is its name. Empty when
     /// the Event does not say.
     #[must_use]
-    pub fn object_uid(&self) -> &str {
-        self.own(Own::ObjectUid)
+    pub fn object_uid(&self) -> UidRef<'_> {
+        uid(self.uids[1], self.source(Source::ObjectUid))
     }
 
     /// The API version of the object that it regards, for example `v1`.
@@ -474,7 +488,7 @@ impl Record {
         [
             self.sort(Sort::RelatedApiVersion),
             self.sort(Sort::RelatedKind),
-            self.own(Own::RelatedNamespace),
+            self.sort(Sort::RelatedNamespace),
             self.own(Own::RelatedName),
             self.own(Own::RelatedUid),
         ]
@@ -516,10 +530,12 @@ impl Record {
         is_clamped
     }
 
-    /// Bytes of all its texts.
+    /// Bytes of all its texts, as they are written.
     #[must_use]
     pub fn n_text_bytes(&self) -> usize {
-        self.text.len() + self.sort.n_text_bytes() + self.source.n_text_bytes()
+        let uuids = self.uids.iter().filter(|it| !it.is_nil());
+        let shared = self.sort.n_text_bytes() + self.source.n_text_bytes();
+        self.text.len() + shared + Hyphenated::LENGTH * uuids.count()
     }
 
     /// What its texts cost in memory, those aside that it shares.
@@ -534,6 +550,7 @@ impl Record {
     pub fn event_ref(&self) -> EventRef {
         EventRef {
             text: Arc::clone(&self.text),
+            uid: self.uids[0],
             ends: [Own::Uid, Own::Namespace, Own::Name].map(|it| self.ends[it as usize]),
             note: self.ends[N_OWN - 1],
         }
@@ -562,6 +579,15 @@ impl fmt::Debug for Record {
             .field("count", &self.count)
             .field("last_seen", &self.last_seen)
             .finish_non_exhaustive()
+    }
+}
+
+/// A uid as it is held.
+fn uid(uuid: Uuid, text: &str) -> UidRef<'_> {
+    if uuid.is_nil() {
+        Uid::Text(text)
+    } else {
+        Uid::Uuid(uuid)
     }
 }
 

@@ -19,7 +19,7 @@ use crate::{
     dispatch::Dispatcher,
     outcome::{Change, Held, Outcomes},
     plugins::PluginSet,
-    record::{Caps, ObjectKey, Record, Rejected, decode::WireEvent},
+    record::{Caps, ObjectKey, Record, Rejected, Uid, decode::WireEvent},
     sandbox::Limits,
     store::{Bucket, Confirmation, Put, Store},
     subject::{Owners, Shift, SubjectKey, assigned, subjects, uids},
@@ -320,8 +320,8 @@ impl Replay {
                 let uids = self.store.view(object, |bucket| {
                     uids(bucket)
                         .into_iter()
-                        .map(Arc::from)
-                        .collect::<BTreeSet<Arc<str>>>()
+                        .map(Uid::from)
+                        .collect::<BTreeSet<_>>()
                 });
                 subjects(object, &uids.unwrap_or_default())
             })
@@ -366,11 +366,10 @@ impl Replay {
             return;
         };
         let uid = match newest.object_uid() {
-            "" => self.store.view(object, |bucket| {
-                let of_each = assigned(bucket).into_iter().zip(bucket.records());
-                let mut it = of_each.filter(|(_, it)| it.record.name() == newest.name());
-                it.next()
-                    .map_or_else(|| "".into(), |(uid, _)| Arc::from(uid))
+            uid if uid.is_empty() => self.store.view(object, |bucket| {
+                let mut of_each = assigned(bucket).into_iter().zip(bucket.records());
+                let own = of_each.find(|(_, it)| it.record.name() == newest.name());
+                own.map_or_else(Uid::default, |(uid, _)| uid.into())
             }),
             uid => Some(uid.into()),
         };
@@ -394,11 +393,11 @@ impl Replay {
         if let Some(into) = &shift.unnamed_became {
             let unnamed = SubjectKey {
                 object: object.clone(),
-                uid: "".into(),
+                uid: Uid::default(),
             };
             let named = SubjectKey {
                 object: object.clone(),
-                uid: Arc::clone(into),
+                uid: into.clone(),
             };
             let changes = self.outcomes.fold(&unnamed, &named);
             for it in changes {

@@ -34,7 +34,7 @@ use dashmap::{DashMap, Entry};
 use crate::{
     files::{self, Files},
     interner::Interner,
-    record::{ObjectKey, Record},
+    record::{ObjectKey, Record, UidRef},
 };
 
 pub use crate::files::{Place, Seconds, Walk};
@@ -50,10 +50,11 @@ impl files::Key for ObjectKey {
 /// Invariant: never empty.
 #[derive(Clone, Debug)]
 pub struct Bucket {
+    key: ObjectKey,
     /// In order of arrival. Events of one object are few, so a scan beats a hash.
     records: Vec<Stored>,
     version: Version,
-    /// What the texts of its records cost, and its key.
+    /// What the texts of its records cost.
     n_text_bytes: usize,
     /// Where it is filed.
     place: Place,
@@ -232,7 +233,13 @@ impl Store {
 
     /// Removes the record of a deleted Event, and its bucket with it if it was
     /// the last. `None` if it is not known, or another Event has its name by now.
-    pub fn remove(&self, key: &ObjectKey, event_name: &str, event_uid: &str) -> Option<Record> {
+    pub fn remove<'a>(
+        &self,
+        key: &ObjectKey,
+        event_name: &str,
+        event_uid: impl Into<UidRef<'a>>,
+    ) -> Option<Record> {
+        let event_uid = event_uid.into();
         let mut removed = None;
         self.buckets.remove_if_mut(key, |_, bucket| {
             let before = bucket.n_bytes();
@@ -445,9 +452,10 @@ impl Bucket {
         stored: Stored,
         (place, of_namespace): (Place, Arc<AtomicUsize>),
     ) -> Self {
-        let n_text_bytes = key.n_bytes() + stored.record.n_own_bytes();
+        let n_text_bytes = stored.record.n_own_bytes();
         let version = Version(stored.sequence);
         Self {
+            key: key.clone(),
             records: vec![stored],
             version,
             n_text_bytes,
@@ -461,7 +469,14 @@ impl Bucket {
         if self.records.is_empty() {
             return 0;
         }
-        BUCKET_BYTES + self.records.capacity() * size_of::<Stored>() + self.n_text_bytes
+        let room = self.records.capacity() * size_of::<Stored>();
+        BUCKET_BYTES + self.key.n_bytes() + room + self.n_text_bytes
+    }
+
+    /// Its object. Who holds a copy of this very key shares its text.
+    #[must_use]
+    pub fn key(&self) -> &ObjectKey {
+        &self.key
     }
 
     /// The records, in order of arrival.
@@ -486,9 +501,9 @@ impl Bucket {
 
     /// What [`Store::remove`] of this Event would leave; it may be empty.
     #[must_use]
-    pub fn without(&self, event_name: &str, event_uid: &str) -> Self {
+    pub fn without<'a>(&self, event_name: &str, event_uid: impl Into<UidRef<'a>>) -> Self {
         let mut bucket = self.clone();
-        if let Some(idx) = bucket.position(event_name, event_uid) {
+        if let Some(idx) = bucket.position(event_name, event_uid.into()) {
             bucket.take(idx);
         }
         bucket
@@ -496,7 +511,7 @@ impl Bucket {
 
     /// The record of the Event of this name and uid. An empty uid, here or
     /// there, is unknown and matches.
-    fn position(&self, event_name: &str, event_uid: &str) -> Option<usize> {
+    fn position(&self, event_name: &str, event_uid: UidRef<'_>) -> Option<usize> {
         self.records
             .iter()
             .position(|it| it.record.name() == event_name && may_equal(it.record.uid(), event_uid))
@@ -566,7 +581,7 @@ fn room_for(n: usize) -> usize {
 }
 
 /// Whether two uids may be the same: an empty one is unknown.
-pub(crate) fn may_equal(one: &str, other: &str) -> bool {
+pub(crate) fn may_equal(one: UidRef<'_>, other: UidRef<'_>) -> bool {
     one == other || one.is_empty() || other.is_empty()
 }
 

@@ -10,7 +10,7 @@
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use crate::{
-    record::{ObjectKey, Record, UnixMs},
+    record::{ObjectKey, Record, Uid, UidRef, UnixMs},
     store::{Bucket, Version},
 };
 
@@ -24,7 +24,7 @@ pub struct SubjectKey {
     /// The object.
     pub object: ObjectKey,
     /// Its uid; a Node's is its name; empty when no record knows it.
-    pub uid: Arc<str>,
+    pub uid: Uid,
 }
 
 impl fmt::Display for SubjectKey {
@@ -65,7 +65,8 @@ pub struct Subject {
 
 impl Subject {
     /// The subject of this uid in a bucket, with those of its records that are
-    /// of interest. `None` if none of the records is its own.
+    /// of interest. `None` if none of the records is its own. Its key is the bucket's
+    /// from then on: what is held of it for long shares that.
     #[must_use]
     pub fn of(
         key: SubjectKey,
@@ -75,12 +76,16 @@ impl Subject {
         let mut own = assigned(bucket)
             .into_iter()
             .zip(bucket.records())
-            .filter(|(uid, _)| **uid == *key.uid)
+            .filter(|(uid, _)| *uid == key.uid.as_ref())
             .map(|(_, it)| it)
             .peekable();
         own.peek()?;
         let mut events: Vec<_> = own.filter(|it| is_of_interest(&it.record)).collect();
         events.sort_by_key(|it| (it.record.created(), it.sequence));
+        let key = SubjectKey {
+            object: bucket.key().clone(),
+            uid: key.uid,
+        };
         Some(Self {
             key,
             api_version: newest_api_version(bucket),
@@ -104,7 +109,7 @@ impl Subject {
 
 /// The uids of the subjects that a bucket's records make up, each once.
 #[must_use]
-pub fn uids(bucket: &Bucket) -> Vec<&str> {
+pub fn uids(bucket: &Bucket) -> Vec<UidRef<'_>> {
     let mut uids = assigned(bucket);
     uids.sort_unstable();
     uids.dedup();
@@ -118,12 +123,12 @@ pub fn uids(bucket: &Bucket) -> Vec<&str> {
 /// before that record was last seen; else to the oldest known; else to the
 /// subject without a uid.
 #[must_use]
-pub fn assigned(bucket: &Bucket) -> Vec<&str> {
+pub fn assigned(bucket: &Bucket) -> Vec<UidRef<'_>> {
     let records = bucket.records();
     if records.iter().all(|it| !it.record.object_uid().is_empty()) {
         return records.iter().map(|it| it.record.object_uid()).collect();
     }
-    let mut first_seen = BTreeMap::<&str, UnixMs>::new();
+    let mut first_seen = BTreeMap::<UidRef<'_>, UnixMs>::new();
     for it in records
         .iter()
         .map(|it| &it.record)
@@ -140,12 +145,14 @@ pub fn assigned(bucket: &Bucket) -> Vec<&str> {
     known.sort_unstable();
     let owner_at = |at| {
         let newest_by_then = known.iter().rev().find(|(seen, _)| *seen <= at);
-        newest_by_then.or(known.first()).map_or("", |(_, uid)| uid)
+        newest_by_then
+            .or(known.first())
+            .map_or(Uid::Text(""), |(_, uid)| *uid)
     };
     records
         .iter()
         .map(|it| match it.record.object_uid() {
-            "" => owner_at(it.record.last_seen()),
+            uid if uid.is_empty() => owner_at(it.record.last_seen()),
             uid => uid,
         })
         .collect()

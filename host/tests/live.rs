@@ -109,11 +109,17 @@ impl Path {
     }
 }
 
+/// A UUID, as the server makes them. The pod's name has four bytes at most.
+fn uid_of(pod: &str) -> String {
+    let name: String = pod.bytes().map(|it| format!("{it:02x}")).collect();
+    format!("{name:0>8}-4e5f-4a6b-8c7d-9e0f1a2b3c4d")
+}
+
 fn event(pod: &str, name: &str, reason: &str, note: &str) -> Value {
     serde_json::json!({
         "metadata": { "name": name, "namespace": "ns", "uid": format!("uid-{name}"),
             "creationTimestamp": "2026-01-01T00:00:00Z" },
-        "regarding": { "kind": "Pod", "namespace": "ns", "name": pod, "uid": format!("uid-{pod}") },
+        "regarding": { "kind": "Pod", "namespace": "ns", "name": pod, "uid": uid_of(pod) },
         "type": "Warning",
         "reason": reason,
         "note": note,
@@ -167,7 +173,7 @@ fn an_event_that_goes_while_it_is_classified_leaves_no_reason_and_a_retained_fin
     assert!(path.changes.iter().any(|it| !it.delta.raised.is_empty()));
     let key = SubjectKey {
         object: ObjectKey::new("ns", "Pod", "p").unwrap(),
-        uid: "uid-p".into(),
+        uid: uid_of("p").as_str().into(),
     };
     let held = path.live.outcomes().held(&key);
     let [held] = &held[..] else {

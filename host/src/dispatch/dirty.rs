@@ -80,15 +80,13 @@ impl DirtySet {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
     use crate::record::ObjectKey;
 
     fn subject(name: &str) -> SubjectKey {
         SubjectKey {
             object: ObjectKey::new("ns", "Pod", name).unwrap(),
-            uid: Arc::from("u"),
+            uid: "u".into(),
         }
     }
 

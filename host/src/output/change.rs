@@ -130,7 +130,8 @@ impl Ids<'_> {
 
     fn additional_reason(&self, it: &outcome::AdditionalReason) -> String {
         let event = &it.event;
-        let whose = [event.namespace(), event.name(), event.uid()];
+        let uid = event.uid().text();
+        let whose = [event.namespace(), event.name(), &*uid];
         let at = it.at.to_string();
         let said = [whose[0], whose[1], whose[2], it.text(), &at];
         self.hash("additional-reason", &said, &it.attributes)
@@ -151,13 +152,9 @@ impl Ids<'_> {
     /// 128 bits of SHA-256 over the parts, each behind its length, so that no two
     /// lists of parts are the same bytes.
     fn hash(&self, what: &str, said: &[&str], attributes: &outcome::Attributes) -> String {
-        let object = &self.subject.object;
-        let whom = [
-            object.namespace(),
-            object.kind(),
-            object.name(),
-            &*self.subject.uid,
-        ];
+        let SubjectKey { object, uid } = self.subject;
+        let uid = uid.as_ref().text();
+        let whom = [object.namespace(), object.kind(), object.name(), &*uid];
         let mut hash = Sha256::new();
         let mut add = |part: &str| {
             hash.update(u64::try_from(part.len()).unwrap_or(u64::MAX).to_le_bytes());

@@ -20,8 +20,9 @@ pub const IDENTITY_MAX_BYTES: usize = 253;
 pub struct ObjectKey(Arc<Parts>);
 
 struct Parts {
-    /// Of what follows. An Event's key is looked up some ten times.
-    hash: u64,
+    /// Of what follows. An Event's key is looked up some ten times. Half a hash tells
+    /// keys apart well enough.
+    hash: u32,
     namespace_end: u16,
     kind_end: u16,
     /// Namespace, kind and name, end to end.
@@ -46,8 +47,9 @@ impl ObjectKey {
         let namespace_end = u16::try_from(namespace.len()).ok()?;
         let kind_end = u16::try_from(namespace.len() + kind.len()).ok()?;
         let text: Box<str> = [namespace, kind, name].concat().into();
+        let hash = HASHER.hash_one((&*text, namespace_end, kind_end));
         Some(Self(Arc::new(Parts {
-            hash: HASHER.hash_one((&*text, namespace_end, kind_end)),
+            hash: u32::try_from(hash >> 32).ok()?,
             namespace_end,
             kind_end,
             text,
@@ -99,7 +101,7 @@ impl Eq for ObjectKey {}
 
 impl Hash for ObjectKey {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        state.write_u64(self.0.hash);
+        state.write_u32(self.0.hash);
     }
 }
 

@@ -112,11 +112,20 @@ fn each_field_is_kept_under_its_name() {
     let (object, it) = pare(&full()).unwrap();
     assert_eq!(object.to_string(), "team-a/Pod/train-0");
     assert_eq!(
-        [it.namespace(), it.name(), it.uid(), it.resource_version()],
+        [
+            it.namespace(),
+            it.name(),
+            &*it.uid().text(),
+            it.resource_version()
+        ],
         ["team-a", "train-0.back-off", "e1", "1001"]
     );
     assert_eq!(
-        [it.object_api_version(), it.object_uid(), it.field_path()],
+        [
+            it.object_api_version(),
+            &*it.object_uid().text(),
+            it.field_path()
+        ],
         ["v1", "a1", "spec.containers{main}"]
     );
     assert_eq!(
@@ -133,7 +142,7 @@ fn each_field_is_kept_under_its_name() {
     assert_eq!(it.count(), 9);
     let event = it.event_ref();
     assert_eq!(
-        [event.namespace(), event.name(), event.uid()],
+        [event.namespace(), event.name(), &*event.uid().text()],
         ["team-a", "train-0.back-off", "e1"]
     );
 }

@@ -174,7 +174,7 @@ impl Entry {
             object.namespace(),
             object.kind(),
             object.name(),
-            uid,
+            &*uid.as_ref().text(),
             classifier,
         ] {
             write_bytes(to, text.as_bytes())?;
@@ -197,7 +197,7 @@ impl Entry {
         let object = ObjectKey::new(&namespace, &kind, &name).ok_or_else(damaged)?;
         let subject = SubjectKey {
             object,
-            uid: uid.into(),
+            uid: uid.as_str().into(),
         };
         let json = read_bytes(from)?.ok_or_else(damaged)?.into();
         Ok(Some(Self {

@@ -62,7 +62,7 @@ impl Intake {
         let owners = self.replay.store().view(&pod, |bucket| {
             let each = assigned(bucket).into_iter().zip(bucket.records());
             let each = each.map(|(uid, Stored { record: it, .. })| {
-                let uid = uid.chars().last().unwrap_or('-');
+                let uid = uid.text().chars().last().unwrap_or('-');
                 (uid, it.name().to_owned(), it.note().to_owned())
             });
             each.collect()

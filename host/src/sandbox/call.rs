@@ -242,16 +242,21 @@ impl Guest {
         spent.calls += 1;
         let reads = &self.description.reads;
         let mut events = Vec::with_capacity(subjects.iter().map(|it| it.events.len()).sum());
-        for it in subjects {
-            events.extend(it.events.iter().map(|event| lower::event(event, it, reads)));
+        let uids: Vec<_> = subjects
+            .iter()
+            .map(|it| lower::Uids::of(it, reads))
+            .collect();
+        for (it, uids) in subjects.iter().zip(&uids) {
+            events.extend(lower::events(it, uids, reads));
         }
         let mut rest = &*events;
         let lowered: Vec<_> = subjects
             .iter()
-            .map(|it| {
+            .zip(&uids)
+            .map(|(it, uids)| {
                 let (own, others) = rest.split_at(it.events.len());
                 rest = others;
-                lower::subject(it, own)
+                lower::subject(it, uids, own)
             })
             .collect();
 

@@ -276,7 +276,7 @@ fn n_bytes(store: &Store) -> usize {
     let of_bucket = |name: u8| {
         store.view(&pod(&format!("pod-{name}")), |bucket| {
             let texts = bucket.records().iter().map(|it| it.record.n_own_bytes());
-            let key = pod(&format!("pod-{name}")).n_bytes();
+            let key = bucket.key().n_bytes();
             let room = bucket.records.capacity() * size_of::<Stored>();
             BUCKET_BYTES + key + room + texts.sum::<usize>()
         })
@@ -313,7 +313,7 @@ proptest! {
                 Step::Remove(of, name, uid) => {
                     let event = format!("e{name}");
                     foretold = before.as_ref().map(|it| it.without(&event, uid));
-                    let is_known = model.get(&(of, name)).is_some_and(|it| may_equal(it.uid, uid));
+                    let is_known = model.get(&(of, name)).is_some_and(|it| may_equal(it.uid.into(), uid.into()));
                     if is_known {
                         model.remove(&(of, name));
                     }

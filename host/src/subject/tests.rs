@@ -46,7 +46,7 @@ const fn seen(name: &'static str, uid: &'static str, first: u32, last: u32) -> E
     Event(name, uid, [first, first, last])
 }
 
-fn key(uid: &str) -> SubjectKey {
+fn key(uid: impl Into<Uid>) -> SubjectKey {
     SubjectKey {
         object: ObjectKey::new("ns", "Pod", "pod").unwrap(),
         uid: uid.into(),

@@ -14,7 +14,7 @@ impl Live {
     fn hold_finding(&self, pod: &str) {
         let key = SubjectKey {
             object: ObjectKey::new("ns", "Pod", pod).unwrap(),
-            uid: format!("uid-{pod}").into(),
+            uid: format!("uid-{pod}").as_str().into(),
         };
         let of = |bucket: &Bucket| Subject::of(key.clone(), bucket, |_| true);
         let subject = self.store.view(&key.object, of).flatten().unwrap();

@@ -127,7 +127,8 @@ proptest! {
         for field in fields.into_iter().chain(it.related()) {
             prop_assert!(field.len() <= field_bytes, "{field}");
         }
-        let own = [it.name(), it.namespace(), it.uid(), it.object_uid()];
+        let (uid, object_uid) = (it.uid().text(), it.object_uid().text());
+        let own = [it.name(), it.namespace(), &*uid, &*object_uid];
         for identity in own.into_iter().chain([object.namespace(), object.kind(), object.name()]) {
             prop_assert!(identity.len() <= IDENTITY_MAX_BYTES, "{identity}");
         }
