@@ -239,7 +239,7 @@ impl Live {
             let is_same_uid = it.record.uid() == record.uid()
                 || it.record.uid().is_empty()
                 || record.uid().is_empty();
-            it.record.name() == record.name() && is_same_uid
+            it.record.is_named_as(&record) && is_same_uid
         };
         self.remove(&object, Removal::Deleted, goes);
     }
@@ -443,7 +443,7 @@ impl Live {
         let uid = match newest.object_uid() {
             "" => self.store.view(object, |bucket| {
                 let mut of_each = assigned(bucket).into_iter().zip(bucket.records());
-                let own = of_each.find(|(_, it)| it.record.name() == newest.name());
+                let own = of_each.find(|(_, it)| it.record.is_named_as(newest));
                 own.map_or_else(|| "".into(), |(uid, _)| Arc::from(uid))
             }),
             uid => Some(uid.into()),
@@ -574,7 +574,7 @@ fn has_unnamed(bucket: &Bucket) -> bool {
 /// place of one. Most Events are new, or say what they said, and whom they regard.
 fn moves_others(bucket: &Bucket, record: &Record) -> bool {
     let takes_place = |it: &Stored| {
-        it.record.name() == record.name()
+        it.record.is_named_as(record)
             && (it.record.uid() != record.uid() || it.record.object_uid() != record.object_uid())
     };
     record.object_uid().is_empty()

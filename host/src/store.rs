@@ -188,7 +188,7 @@ pub struct Store {
 
 impl Store {
     /// Puts a record where it belongs. Inside a bucket an Event is known by its
-    /// name; another uid under that name is another Event.
+    /// namespace and name; another uid under that name is another Event.
     pub fn put(&self, key: ObjectKey, record: Record, confirmed: Confirmation) -> Put {
         let entry = self.buckets.entry(key);
         // Drawn under the lock: a version of a bucket is never older than the one before.
@@ -227,11 +227,11 @@ impl Store {
 
     /// Removes the record of a deleted Event, and its bucket with it if it was
     /// the last. `None` if it is not known, or another Event has its name by now.
-    pub fn remove(&self, key: &ObjectKey, event_name: &str, event_uid: &str) -> Option<Record> {
+    pub fn remove(&self, key: &ObjectKey, event: &Record) -> Option<Record> {
         let mut removed = None;
         self.buckets.remove_if_mut(key, |_, bucket| {
             let before = bucket.n_bytes;
-            if let Some(idx) = bucket.position(event_name, event_uid) {
+            if let Some(idx) = bucket.position(event) {
                 removed = Some(bucket.take(idx));
                 bucket.version = Version(self.changes.fetch_add(1, Relaxed) + 1);
             }
@@ -473,20 +473,19 @@ impl Bucket {
 
     /// What [`Store::remove`] of this Event would leave; it may be empty.
     #[must_use]
-    pub fn without(&self, event_name: &str, event_uid: &str) -> Self {
+    pub fn without(&self, event: &Record) -> Self {
         let mut bucket = self.clone();
-        if let Some(idx) = bucket.position(event_name, event_uid) {
+        if let Some(idx) = bucket.position(event) {
             bucket.take(idx);
         }
         bucket
     }
 
-    /// The record of the Event of this name and uid. An empty uid, here or
-    /// there, is unknown and matches.
-    fn position(&self, event_name: &str, event_uid: &str) -> Option<usize> {
+    /// Where this Event is. An empty uid, here or there, is unknown and matches.
+    fn position(&self, event: &Record) -> Option<usize> {
         self.records
             .iter()
-            .position(|it| it.record.name() == event_name && may_equal(it.record.uid(), event_uid))
+            .position(|it| it.record.is_named_as(event) && may_equal(it.record.uid(), event.uid()))
     }
 
     /// Removes a record by its place.
@@ -500,7 +499,7 @@ impl Bucket {
         let known = self
             .records
             .iter()
-            .position(|it| it.record.name() == record.name());
+            .position(|it| it.record.is_named_as(&record));
         let replaced = match known {
             Some(idx) if may_equal(self.records[idx].record.uid(), record.uid()) => {
                 return self.update(idx, record, sequence, confirmed);
@@ -543,6 +542,12 @@ impl Bucket {
 }
 
 impl Record {
+    /// Whether two are of Events of one name, in one namespace: those about an object of
+    /// the cluster's scope may be in several.
+    pub(crate) fn is_named_as(&self, other: &Self) -> bool {
+        self.name() == other.name() && self.namespace() == other.namespace()
+    }
+
     /// What it costs in a bucket, about.
     fn n_bytes(&self) -> usize {
         RECORD_BYTES + self.n_own_bytes()
