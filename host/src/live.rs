@@ -143,13 +143,19 @@ struct Sweep {
 }
 
 impl Live {
-    /// Nothing is held yet. `on_done` is called, from other threads, whenever
-    /// there is something to [`collect`](Self::collect).
+    /// Nothing is held yet. The epoch is of the process, and no other has the same.
+    /// `on_done` is called, from other threads, whenever there is something to
+    /// [`collect`](Self::collect).
     ///
     /// # Errors
     ///
     /// If a thread cannot be started.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "each is something else, and all is decided at one place"
+    )]
     pub fn new(
+        epoch: u64,
         scope: Scope,
         plugins: Arc<PluginSet>,
         limits: &Limits,
@@ -158,7 +164,7 @@ impl Live {
         n_workers: NonZeroUsize,
         on_done: &Arc<dyn Fn() + Send + Sync>,
     ) -> io::Result<Self> {
-        let (store, outcomes) = (Arc::<Store>::default(), Arc::<Outcomes>::default());
+        let (store, outcomes) = (Arc::new(Store::in_epoch(epoch)), Arc::<Outcomes>::default());
         let dispatcher = Dispatcher::new(
             Arc::clone(&store),
             Arc::clone(&outcomes),

@@ -36,7 +36,10 @@ use crate::{
     record::{Interner, ObjectKey, Record},
 };
 
+mod reading;
+
 pub use crate::files::{Place, Seconds, Walk};
+pub use reading::{After, Cursor, ReadError, Reading};
 
 impl files::Key for ObjectKey {
     fn namespace(&self) -> &str {
@@ -79,6 +82,9 @@ pub struct Stored {
     /// Its place in the order of arrival of all records of this process. An
     /// update of a known Event keeps it.
     pub sequence: u64,
+    /// The change that made it what it is: its arrival, or the last sighting that
+    /// said something else.
+    pub changed: Version,
     /// Who saw it last, and when.
     pub confirmed: Confirmation,
 }
@@ -169,6 +175,8 @@ impl Totals {
 /// Live records, bucketed by object.
 #[derive(Debug, Default)]
 pub struct Store {
+    /// Whose numbers these are.
+    epoch: u64,
     buckets: DashMap<ObjectKey, Bucket>,
     changes: AtomicU64,
     stored: AtomicU64,
@@ -206,6 +214,7 @@ impl Store {
                 let stored = Stored {
                     record,
                     sequence,
+                    changed: Version(sequence),
                     confirmed,
                 };
                 let bucket = Bucket::of(stored, filed);
@@ -516,6 +525,7 @@ impl Bucket {
         self.records.push(Stored {
             record,
             sequence,
+            changed: Version(sequence),
             confirmed,
         });
         replaced.map_or(Put::Inserted, Put::Replaced)
@@ -536,6 +546,7 @@ impl Bucket {
             return Put::Unchanged;
         }
         self.version = Version(sequence);
+        stored.changed = self.version;
         self.n_bytes = self.n_bytes + record.n_bytes() - known.n_bytes();
         Put::Updated(std::mem::replace(known, record))
     }

@@ -11,7 +11,10 @@ use proptest::prelude::*;
 use super::*;
 use crate::record::{Caps, Interner, decode::WireEvent};
 
+mod contract;
+mod defects;
 mod races;
+mod semantics;
 
 /// A sighting of an Event of this name and uid, created and last seen at this
 /// second, and the pod that it is about.
