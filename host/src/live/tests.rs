@@ -4,6 +4,7 @@ use super::*;
 use crate::scope::Reach;
 
 mod bounds;
+mod conservation;
 mod defects;
 
 const EPOCH: u64 = 7;
