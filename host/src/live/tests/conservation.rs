@@ -273,8 +273,11 @@ impl Model {
         }
         prop_assert!(is_over || n_gone == 0, "{n_gone} went for nothing");
         let (want, totals) = (&mut self.totals, live.store.totals());
-        let n_counted = totals.evicted + totals.over_count - want.evicted - want.over_count;
-        prop_assert_eq!(n_counted, u64::try_from(n_gone).unwrap());
+        let for_bytes = totals.evicted - want.evicted;
+        let for_objects = totals.over_count - want.over_count;
+        prop_assert_eq!(for_bytes + for_objects, u64::try_from(n_gone).unwrap());
+        prop_assert!(for_bytes == 0 || self.bounds.store_bytes != usize::MAX);
+        prop_assert!(for_objects == 0 || self.bounds.objects != usize::MAX);
         (want.evicted, want.over_count) = (totals.evicted, totals.over_count);
         Ok(())
     }
