@@ -205,6 +205,7 @@ impl Run {
             ..Bounds::default()
         };
         let live = Live::new(
+            1,
             scope.unwrap(),
             plugins,
             &Limits::default(),

@@ -348,7 +348,8 @@ impl Dispatcher {
         });
         if let Some(live) = live.unwrap_or_else(|| Some(Vec::new())) {
             let may_be = |it: &EventRef, event: &EventRef| {
-                it.name() == event.name() && may_equal(it.uid(), event.uid())
+                let is_named = it.name() == event.name() && it.namespace() == event.namespace();
+                is_named && may_equal(it.uid(), event.uid())
             };
             let is_live = |event: &EventRef| live.iter().any(|it| may_be(it, event));
             self.outcomes.look_again(&subject.key, is_live);

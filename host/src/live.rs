@@ -143,13 +143,19 @@ struct Sweep {
 }
 
 impl Live {
-    /// Nothing is held yet. `on_done` is called, from other threads, whenever
-    /// there is something to [`collect`](Self::collect).
+    /// Nothing is held yet. The epoch is of the process, and no other has the same.
+    /// `on_done` is called, from other threads, whenever there is something to
+    /// [`collect`](Self::collect).
     ///
     /// # Errors
     ///
     /// If a thread cannot be started.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "each is something else, and all is decided at one place"
+    )]
     pub fn new(
+        epoch: u64,
         scope: Scope,
         plugins: Arc<PluginSet>,
         limits: &Limits,
@@ -158,7 +164,7 @@ impl Live {
         n_workers: NonZeroUsize,
         on_done: &Arc<dyn Fn() + Send + Sync>,
     ) -> io::Result<Self> {
-        let (store, outcomes) = (Arc::<Store>::default(), Arc::<Outcomes>::default());
+        let (store, outcomes) = (Arc::new(Store::in_epoch(epoch)), Arc::<Outcomes>::default());
         let dispatcher = Dispatcher::new(
             Arc::clone(&store),
             Arc::clone(&outcomes),
@@ -236,7 +242,7 @@ impl Live {
             return;
         };
         let goes = |it: &Stored| {
-            it.record.name() == record.name() && may_equal(it.record.uid(), record.uid())
+            it.record.is_named_as(&record) && may_equal(it.record.uid(), record.uid())
         };
         self.remove(&object, Removal::Deleted, goes);
     }
@@ -440,7 +446,7 @@ impl Live {
         let uid = match newest.object_uid() {
             uid if uid.is_empty() => self.store.view(object, |bucket| {
                 let mut of_each = assigned(bucket).into_iter().zip(bucket.records());
-                let own = of_each.find(|(_, it)| it.record.name() == newest.name());
+                let own = of_each.find(|(_, it)| it.record.is_named_as(newest));
                 own.map_or_else(Uid::default, |(uid, _)| uid.into())
             }),
             uid => Some(uid.into()),
@@ -571,7 +577,7 @@ fn has_unnamed(bucket: &Bucket) -> bool {
 /// place of one. Most Events are new, or say what they said, and whom they regard.
 fn moves_others(bucket: &Bucket, record: &Record) -> bool {
     let takes_place = |it: &Stored| {
-        it.record.name() == record.name()
+        it.record.is_named_as(record)
             && (it.record.uid() != record.uid() || it.record.object_uid() != record.object_uid())
     };
     record.object_uid().is_empty()

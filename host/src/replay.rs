@@ -101,7 +101,7 @@ enum Known {
 
 impl Known {
     fn of(bucket: &Bucket, record: &Record, bounds: &Bounds) -> Self {
-        let is_known = |it: &Record| it.name() == record.name();
+        let is_known = |it: &Record| it.is_named_as(record);
         let n_records = bucket.records().len();
         if bounds.records_per_object <= n_records
             && !bucket.records().iter().any(|it| is_known(&it.record))
@@ -231,14 +231,14 @@ impl Replay {
             return;
         };
         let shift = self.store.view(&object, |bucket| {
-            let after = bucket.without(record.name(), record.uid());
+            let after = bucket.without(&record);
             Shift::between(&Owners::of(bucket), &Owners::of(&after))
         });
         let shift = shift.unwrap_or_default();
         self.dispatcher
             .settle(&subjects(&object, &shift.lost), &mut |it| to.change(it));
 
-        match self.store.remove(&object, record.name(), record.uid()) {
+        match self.store.remove(&object, &record) {
             None => self.tally.unknown_deletions += 1,
             Some(removed) => {
                 for subject in subjects(&object, &shift.lost) {
@@ -368,7 +368,7 @@ impl Replay {
         let uid = match newest.object_uid() {
             uid if uid.is_empty() => self.store.view(object, |bucket| {
                 let mut of_each = assigned(bucket).into_iter().zip(bucket.records());
-                let own = of_each.find(|(_, it)| it.record.name() == newest.name());
+                let own = of_each.find(|(_, it)| it.record.is_named_as(newest));
                 own.map_or_else(Uid::default, |(uid, _)| uid.into())
             }),
             uid => Some(uid.into()),

@@ -127,7 +127,7 @@ impl Run {
             set_log_level,
         } = self;
         let (clock, wake) = (Clock::start(), Arc::new(Notify::new()));
-        let live = live(&config, &plugins, &wake)
+        let live = live(clock.epoch, &config, &plugins, &wake)
             .map_err(|err| RunError::System("cannot start the worker threads", err))?;
         let outbox = Outbox::default();
         let closer = changes
@@ -213,10 +213,16 @@ async fn end(pipeline: Pipeline, closer: Option<Closer>) {
 }
 
 /// The live path of a configuration. It wakes whoever waits when a worker is done.
-fn live(config: &Config, plugins: &Arc<PluginSet>, wake: &Arc<Notify>) -> io::Result<Live> {
+fn live(
+    epoch: u64,
+    config: &Config,
+    plugins: &Arc<PluginSet>,
+    wake: &Arc<Notify>,
+) -> io::Result<Live> {
     let wake = Arc::clone(wake);
     let on_done: Arc<dyn Fn() + Send + Sync> = Arc::new(move || wake.notify_one());
     Live::new(
+        epoch,
         config.scope.clone(),
         Arc::clone(plugins),
         &config.limits,

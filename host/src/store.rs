@@ -37,7 +37,10 @@ use crate::{
     record::{ObjectKey, Record, UidRef},
 };
 
+mod reading;
+
 pub use crate::files::{Place, Seconds, Walk};
+pub use reading::{After, Cursor, ReadError, Reading};
 
 impl files::Key for ObjectKey {
     fn namespace(&self) -> &str {
@@ -84,6 +87,9 @@ pub struct Stored {
     /// Its place in the order of arrival of all records of this process. An
     /// update of a known Event keeps it.
     pub sequence: u64,
+    /// The change that made it what it is: its arrival, or the last sighting that
+    /// said something else.
+    pub changed: Version,
     /// Who saw it last, and when.
     pub confirmed: Confirmation,
 }
@@ -174,6 +180,8 @@ impl Totals {
 /// Live records, bucketed by object.
 #[derive(Debug, Default)]
 pub struct Store {
+    /// Whose numbers these are.
+    epoch: u64,
     /// Behind a pointer: what is empty of a table is a third of it.
     buckets: DashMap<ObjectKey, Box<Bucket>>,
     changes: AtomicU64,
@@ -194,7 +202,7 @@ pub struct Store {
 
 impl Store {
     /// Puts a record where it belongs. Inside a bucket an Event is known by its
-    /// name; another uid under that name is another Event.
+    /// namespace and name; another uid under that name is another Event.
     pub fn put(&self, key: ObjectKey, record: Record, confirmed: Confirmation) -> Put {
         let entry = self.buckets.entry(key);
         // Drawn under the lock: a version of a bucket is never older than the one before.
@@ -212,6 +220,7 @@ impl Store {
                 let stored = Stored {
                     record,
                     sequence,
+                    changed: Version(sequence),
                     confirmed,
                 };
                 let bucket = Bucket::of(slot.key(), stored, filed);
@@ -233,17 +242,11 @@ impl Store {
 
     /// Removes the record of a deleted Event, and its bucket with it if it was
     /// the last. `None` if it is not known, or another Event has its name by now.
-    pub fn remove<'a>(
-        &self,
-        key: &ObjectKey,
-        event_name: &str,
-        event_uid: impl Into<UidRef<'a>>,
-    ) -> Option<Record> {
-        let event_uid = event_uid.into();
+    pub fn remove(&self, key: &ObjectKey, event: &Record) -> Option<Record> {
         let mut removed = None;
         self.buckets.remove_if_mut(key, |_, bucket| {
             let before = bucket.n_bytes();
-            if let Some(idx) = bucket.position(event_name, event_uid) {
+            if let Some(idx) = bucket.position(event) {
                 removed = Some(bucket.take(idx));
                 bucket.version = Version(self.changes.fetch_add(1, Relaxed) + 1);
             }
@@ -501,20 +504,19 @@ impl Bucket {
 
     /// What [`Store::remove`] of this Event would leave; it may be empty.
     #[must_use]
-    pub fn without<'a>(&self, event_name: &str, event_uid: impl Into<UidRef<'a>>) -> Self {
+    pub fn without(&self, event: &Record) -> Self {
         let mut bucket = self.clone();
-        if let Some(idx) = bucket.position(event_name, event_uid.into()) {
+        if let Some(idx) = bucket.position(event) {
             bucket.take(idx);
         }
         bucket
     }
 
-    /// The record of the Event of this name and uid. An empty uid, here or
-    /// there, is unknown and matches.
-    fn position(&self, event_name: &str, event_uid: UidRef<'_>) -> Option<usize> {
+    /// Where this Event is. An empty uid, here or there, is unknown and matches.
+    fn position(&self, event: &Record) -> Option<usize> {
         self.records
             .iter()
-            .position(|it| it.record.name() == event_name && may_equal(it.record.uid(), event_uid))
+            .position(|it| it.record.is_named_as(event) && may_equal(it.record.uid(), event.uid()))
     }
 
     /// Removes a record by its place.
@@ -532,7 +534,7 @@ impl Bucket {
         let known = self
             .records
             .iter()
-            .position(|it| it.record.name() == record.name());
+            .position(|it| it.record.is_named_as(&record));
         let replaced = match known {
             Some(idx) if may_equal(self.records[idx].record.uid(), record.uid()) => {
                 return self.update(idx, record, sequence, confirmed);
@@ -549,6 +551,7 @@ impl Bucket {
         self.records.push(Stored {
             record,
             sequence,
+            changed: Version(sequence),
             confirmed,
         });
         replaced.map_or(Put::Inserted, Put::Replaced)
@@ -569,6 +572,7 @@ impl Bucket {
             return Put::Unchanged;
         }
         self.version = Version(sequence);
+        stored.changed = self.version;
         self.n_text_bytes = self.n_text_bytes + record.n_own_bytes() - known.n_own_bytes();
         Put::Updated(std::mem::replace(known, record))
     }
@@ -578,6 +582,14 @@ impl Bucket {
 /// there are as many of these as objects.
 fn room_for(n: usize) -> usize {
     n + 1 + n / 4
+}
+
+impl Record {
+    /// Whether two are of Events of one name, in one namespace: those about an object of
+    /// the cluster's scope may be in several.
+    pub(crate) fn is_named_as(&self, other: &Self) -> bool {
+        self.name() == other.name() && self.namespace() == other.namespace()
+    }
 }
 
 /// Whether two uids may be the same: an empty one is unknown.

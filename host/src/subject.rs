@@ -11,11 +11,13 @@ use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use crate::{
     record::{ObjectKey, Record, Uid, UidRef, UnixMs},
-    store::{Bucket, Version},
+    store::{Bucket, Stored, Version},
 };
 
+mod reading;
 mod shift;
 
+pub use reading::read;
 pub use shift::{Owners, Shift, subjects};
 
 /// Who a subject is.
@@ -73,14 +75,11 @@ impl Subject {
         bucket: &Bucket,
         is_of_interest: impl Fn(&Record) -> bool,
     ) -> Option<Self> {
-        let mut own = assigned(bucket)
-            .into_iter()
-            .zip(bucket.records())
-            .filter(|(uid, _)| *uid == key.uid.as_ref())
-            .map(|(_, it)| it)
-            .peekable();
-        own.peek()?;
-        let mut events: Vec<_> = own.filter(|it| is_of_interest(&it.record)).collect();
+        let mut events = own(bucket, key.uid.as_ref());
+        if events.is_empty() {
+            return None;
+        }
+        events.retain(|it| is_of_interest(&it.record));
         events.sort_by_key(|it| (it.record.created(), it.sequence));
         let key = SubjectKey {
             object: bucket.key().clone(),
@@ -156,6 +155,13 @@ pub fn assigned(bucket: &Bucket) -> Vec<UidRef<'_>> {
             uid => uid,
         })
         .collect()
+}
+
+/// The records of a bucket that belong to the subject of a uid, in order of arrival.
+fn own<'a>(bucket: &'a Bucket, uid: UidRef<'_>) -> Vec<&'a Stored> {
+    let of_each = assigned(bucket).into_iter().zip(bucket.records());
+    let own = of_each.filter(|(owner, _)| *owner == uid);
+    own.map(|(_, it)| it).collect()
 }
 
 fn newest_api_version(bucket: &Bucket) -> Arc<str> {

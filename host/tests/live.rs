@@ -35,9 +35,14 @@ struct Path {
 }
 
 impl Path {
+    /// With both plugins, if they are built.
     fn new() -> Option<Self> {
         let sandbox = Sandbox::new(Limits::default()).unwrap();
         let plugins = PluginSet::load(&sandbox, &plugins()?).unwrap();
+        Some(Self::with(plugins))
+    }
+
+    fn with(plugins: PluginSet) -> Self {
         let scope = Scope::new(
             Reach::Namespaces(BTreeSet::from(["ns".parse().unwrap()])),
             BTreeSet::from(["Pod".parse().unwrap()]),
@@ -45,6 +50,7 @@ impl Path {
         );
         let (done, is_done) = mpsc::channel();
         let live = Live::new(
+            1,
             scope.unwrap(),
             Arc::new(plugins),
             &Limits::default(),
@@ -53,11 +59,11 @@ impl Path {
             NonZeroUsize::new(2).unwrap(),
             &(Arc::new(move || done.send(()).unwrap_or_default()) as Arc<dyn Fn() + Send + Sync>),
         );
-        Some(Self {
+        Self {
             live: live.unwrap(),
             is_done,
             changes: Vec::new(),
-        })
+        }
     }
 
     fn put(&mut self, event: &Value, at: Seconds) {
@@ -111,8 +117,8 @@ impl Path {
 
 /// A UUID, as the server makes them. The pod's name has four bytes at most.
 fn uid_of(pod: &str) -> String {
-    let name: String = pod.bytes().map(|it| format!("{it:02x}")).collect();
-    format!("{name:0>8}-4e5f-4a6b-8c7d-9e0f1a2b3c4d")
+    let name = pod.bytes().fold(0, |name, it| name << 8 | u32::from(it));
+    format!("{name:08x}-4e5f-4a6b-8c7d-9e0f1a2b3c4d")
 }
 
 fn event(pod: &str, name: &str, reason: &str, note: &str) -> Value {
@@ -181,4 +187,29 @@ fn an_event_that_goes_while_it_is_classified_leaves_no_reason_and_a_retained_fin
     };
     assert!(held.outcome.findings[0].is_retained());
     assert_eq!(path.left()[..3], [0, 0, 1]);
+}
+
+#[test]
+fn d12_however_many_plugins_there_are_records_are_held_once() {
+    let Some(mut with_both) = Path::new() else {
+        return;
+    };
+    let mut with_none = Path::with(PluginSet::default());
+    for path in [&mut with_both, &mut with_none] {
+        for n in 0..100 {
+            let pod = format!("p{}", n / 2);
+            path.put(&event(&pod, &format!("e{n}"), "GPUXidError", FAULT), 1);
+        }
+        path.settle(1);
+    }
+    let n_classifiers = |path: &Path| {
+        let names = path.changes.iter().map(|it| &it.classifier.name);
+        names.collect::<BTreeSet<_>>().len()
+    };
+    assert_eq!([&with_both, &with_none].map(n_classifiers), [2, 0]);
+    let held = |path: &Path| {
+        let store = path.live.store();
+        [store.n_buckets(), store.n_records(), store.n_bytes()]
+    };
+    assert_eq!(held(&with_both), held(&with_none));
 }

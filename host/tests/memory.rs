@@ -138,7 +138,7 @@ fn a_store_that_is_empty_again_costs_what_an_empty_one_does() {
     let ((), left) = cost(|| {
         for object in 0..10_000 {
             let (key, record) = event(&store, object, 0, "");
-            assert!(store.remove(&key, record.name(), record.uid()).is_some());
+            assert!(store.remove(&key, &record).is_some());
         }
         store.shrink();
     });

@@ -291,7 +291,7 @@ fn a_watch_that_is_refused_is_named_and_keeps_nobody_waiting_while_another_has_l
 }
 
 #[test]
-fn with_no_plugin_nothing_is_asked_and_it_is_ready() {
+fn d14_with_no_plugin_nothing_is_asked_and_it_is_ready() {
     let server = Apiserver::start(quiet(Vec::new()));
     let (folder, kubeconfig) = kubeconfig(&server);
     let portent = Running::start(&config(&["ns"], folder.path(), ""), &kubeconfig);

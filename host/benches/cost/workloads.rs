@@ -113,7 +113,7 @@ fn put(meter: &mut Meter<'_>) {
         || store(once.clone()),
         |store| {
             for (key, record) in &*once {
-                assert!(store.remove(key, record.name(), record.uid()).is_some());
+                assert!(store.remove(key, record).is_some());
             }
             store
         },

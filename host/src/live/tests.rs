@@ -4,7 +4,10 @@ use super::*;
 use crate::scope::Reach;
 
 mod bounds;
+mod conservation;
+mod defects;
 
+const EPOCH: u64 = 7;
 const TTL: Seconds = 100;
 const NOW: UnixMs = 1_800_000_000_000;
 
@@ -14,6 +17,7 @@ fn live(bounds: Bounds) -> Live {
     let reach = Reach::Namespaces(namespaces.into());
     let scope = Scope::new(reach, kinds.into(), BTreeSet::new()).unwrap();
     Live::new(
+        EPOCH,
         scope,
         Arc::default(),
         &Limits::default(),

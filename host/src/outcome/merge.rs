@@ -138,7 +138,7 @@ fn refresh(held: &mut Held, subject: &Subject) {
         let record = subject
             .live
             .iter()
-            .find(|record| record.name() == it.event.name() && record.uid() == it.event.uid());
+            .find(|record| record.event_ref() == it.event);
         it.live = record.is_some();
         it.last_seen = it
             .last_seen

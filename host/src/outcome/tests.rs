@@ -10,7 +10,7 @@ use crate::{
     interner::Interner,
     reason::CallFailure,
     record::{Caps, ObjectKey, decode::WireEvent},
-    store::{Bucket, Confirmation, Store},
+    store::{Bucket, Confirmation, Removal, Store, Stored},
     subject::{Subject, SubjectKey},
 };
 
@@ -65,7 +65,11 @@ impl Pod {
     }
 
     fn delete(&self, name: &str) {
-        if let Some(record) = self.store.remove(&self.object, name, name) {
+        let is_it = |it: &Stored| it.record.name() == name;
+        let removed = self
+            .store
+            .remove_where(&self.object, Removal::Deleted, is_it);
+        for record in removed {
             self.outcomes.event_gone(&self.key(), &record.event_ref());
         }
     }

@@ -12,7 +12,10 @@ use super::*;
 use crate::interner::Interner;
 use crate::record::{Caps, decode::WireEvent};
 
+mod contract;
+mod defects;
 mod races;
+mod semantics;
 
 /// A sighting of an Event of this name and uid, created and last seen at this
 /// second, and the pod that it is about.
@@ -51,24 +54,30 @@ fn names(put: &Put) -> String {
     }
 }
 
-/// Does `put NAME/UID SECOND NOTE` and `remove NAME/UID`, one after the other, to
-/// one pod. Compares what each says, then the records that are left.
+/// Does `put NAME/UID SECOND NOTE` or `remove NAME/UID` to one pod, and says what
+/// came of it.
+fn act(store: &Store, step: &str) -> String {
+    let mut words = step.split(' ');
+    let (verb, event) = (words.next().unwrap(), words.next().unwrap());
+    let (name, uid) = event.split_once('/').unwrap();
+    if verb == "put" {
+        let second = words.next().unwrap().parse().unwrap();
+        let (object, record) = sighting("pod", name, uid, second, words.next().unwrap());
+        names(&store.put(object, record, Confirmation::default()))
+    } else {
+        let (object, event) = sighting("pod", name, uid, 0, "");
+        let removed = store.remove(&object, &event);
+        removed.map_or("none".to_owned(), |it| format!("removed: {}", short(&it)))
+    }
+}
+
+/// Does one thing after the other. Compares what each says, then the records that
+/// are left.
 #[track_caller]
 fn check(steps: &[(&str, &str)], left: &[&str]) {
     let (store, object) = (Store::default(), pod("pod"));
     for (step, want) in steps {
-        let mut words = step.split(' ');
-        let (verb, event) = (words.next().unwrap(), words.next().unwrap());
-        let (name, uid) = event.split_once('/').unwrap();
-        let said = if verb == "put" {
-            let second = words.next().unwrap().parse().unwrap();
-            let (object, record) = sighting("pod", name, uid, second, words.next().unwrap());
-            names(&store.put(object, record, Confirmation::default()))
-        } else {
-            let removed = store.remove(&object, name, uid);
-            removed.map_or("none".to_owned(), |it| format!("removed: {}", short(&it)))
-        };
-        assert_eq!(said, *want, "{step}");
+        assert_eq!(act(&store, step), *want, "{step}");
     }
     let records = store.view(&object, |bucket| {
         let records = bucket.records().iter();
@@ -200,9 +209,13 @@ fn last_record_takes_its_bucket_along() {
         let (object, record) = sighting(in_pod, name, name, 1, "x");
         store.put(object, record, Confirmation::default());
     }
-    store.remove(&pod("pod-0"), "a", "a");
+    let remove = |name| {
+        let (object, event) = sighting("pod-0", name, name, 0, "");
+        assert!(store.remove(&object, &event).is_some());
+    };
+    remove("a");
     assert_eq!(store.n_buckets(), 2);
-    store.remove(&pod("pod-0"), "b", "b");
+    remove("b");
     assert_eq!(store.n_buckets(), 1);
     assert!(store.view(&pod("pod-0"), |_| ()).is_none());
     assert!(store.view(&pod("pod-1"), |_| ()).is_some());
@@ -311,13 +324,13 @@ proptest! {
                     said != "unchanged"
                 }
                 Step::Remove(of, name, uid) => {
-                    let event = format!("e{name}");
-                    foretold = before.as_ref().map(|it| it.without(&event, uid));
+                    let (_, event) = sighting(&format!("pod-{of}"), &format!("e{name}"), uid, 0, "");
+                    foretold = before.as_ref().map(|it| it.without(&event));
                     let is_known = model.get(&(of, name)).is_some_and(|it| may_equal(it.uid.into(), uid.into()));
                     if is_known {
                         model.remove(&(of, name));
                     }
-                    prop_assert_eq!(store.remove(&object, &event, uid).is_some(), is_known);
+                    prop_assert_eq!(store.remove(&object, &event).is_some(), is_known);
                     want.deleted += u64::from(is_known);
                     is_known
                 }

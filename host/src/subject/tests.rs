@@ -7,6 +7,7 @@ use crate::{
     store::{Confirmation, Store},
 };
 
+mod reading;
 mod shift;
 
 /// An Event: its name, the uid of the object (empty when it does not say), and
@@ -18,7 +19,12 @@ struct Event(&'static str, &'static str, [u32; 3]);
 /// A bucket that got these Events in this order.
 fn bucket(events: &[Event]) -> Bucket {
     let store = Store::default();
-    let mut key = None;
+    fill(&store, events);
+    store.view(&key("").object, Bucket::clone).unwrap()
+}
+
+/// Puts these Events into the bucket of one pod.
+fn fill(store: &Store, events: &[Event]) {
     for Event(name, uid, times) in events {
         let [created, first, last] = times.map(|minute| match minute {
             0 => serde_json::Value::Null,
@@ -35,10 +41,8 @@ fn bucket(events: &[Event]) -> Bucket {
         let wire: WireEvent<'_> = serde_json::from_str(&json).unwrap();
         let (object, record) =
             Record::pare_down(&wire, Caps::default(), &Interner::default()).unwrap();
-        store.put(object.clone(), record, Confirmation::default());
-        key = Some(object);
+        store.put(object, record, Confirmation::default());
     }
-    store.view(&key.unwrap(), Bucket::clone).unwrap()
 }
 
 /// An Event that was created and first seen at one time, and last seen at another.

@@ -161,3 +161,24 @@ fn an_update_to_itself_is_itself() {
         assert_eq!(it.clone().after(&it), it);
     }
 }
+
+#[track_caller]
+fn check_clamp(now: u64, times: [u64; 3], want: [u64; 3]) {
+    let mut it = version(times, 3);
+    let now = at(now).parse::<jiff::Timestamp>().unwrap().as_millisecond();
+    let is_clamped = it.clamp(u64::try_from(now).unwrap());
+    let clamped = [it.created(), it.first_seen(), it.last_seen()];
+    assert_eq!(clamped.map(minute), want);
+    assert_eq!(is_clamped, want != times);
+    assert!(!it.clamp(u64::try_from(now).unwrap()), "once is enough");
+}
+
+#[test]
+fn a_time_that_is_yet_to_come_is_taken_for_now() {
+    check_clamp(5, [1, 2, 3], [1, 2, 3]);
+    check_clamp(5, [5, 5, 5], [5, 5, 5]);
+    check_clamp(5, [1, 2, 6], [1, 2, 5]);
+    check_clamp(5, [1, 6, 7], [1, 5, 5]);
+    check_clamp(5, [8, 6, 7], [5, 5, 5]);
+    check_clamp(5, [8, 2, 3], [5, 2, 3]);
+}

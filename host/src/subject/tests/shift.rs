@@ -51,7 +51,7 @@ fn check_shift(
     let shift = store.view(&object, |bucket| {
         let after = match change {
             P(name, uid, pod, minute) => bucket.with(record(name, uid, pod, *minute).1),
-            R(name) => bucket.without(name, ""),
+            R(name) => bucket.without(&record(name, "", "", 10).1),
         };
         Shift::between(&Owners::of(bucket), &Owners::of(&after))
     });
