@@ -21,19 +21,15 @@
 //! first, so that what expires, is swept or has to make room is found a key at a
 //! time and no shard is ever locked for a walk.
 
-use std::{
-    mem::size_of,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
-    },
-};
-
-use dashmap::{DashMap, Entry};
+use std::mem::size_of;
 
 use crate::{
     files::{self, Files},
     record::{Interner, ObjectKey, Record},
+    sync::{
+        Arc, DashMap, Entry, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
+    },
 };
 
 pub use crate::files::{Place, Seconds, Walk};
