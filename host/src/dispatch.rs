@@ -61,7 +61,7 @@ struct Queue {
     /// Subjects as they were before they lost a record that the plugin has not
     /// seen yet.
     pictures: VecDeque<Subject>,
-    /// How many calls a subject is in, or will be as a picture.
+    /// How often a subject is in the call that it is in: as it is, and as pictures of it.
     in_flight: HashMap<SubjectKey, u32>,
     /// Dirty again while they were in flight: a subject is in one call at a time.
     again: HashSet<SubjectKey>,
@@ -79,6 +79,14 @@ impl Queue {
 
     fn is_dirty(&self, subject: &SubjectKey) -> bool {
         self.dirty.contains(subject) || self.again.contains(subject)
+    }
+
+    /// The picture that has waited longest, of a subject that is in no call: the newer of
+    /// two results may be merged and forgotten before the older is there, which then stood.
+    fn next_picture(&mut self) -> Option<Subject> {
+        let is_free = |it: &Subject| !self.in_flight.contains_key(&it.key);
+        let idx = self.pictures.iter().position(is_free)?;
+        self.pictures.remove(idx)
     }
 
     /// A call of it is over.
@@ -365,7 +373,7 @@ impl Dispatcher {
             let queue = &mut queues[idx];
             let (mut subjects, mut n_events, mut n_bytes) = (Vec::new(), 0, 0);
             while n_events < self.limits.batch_events && n_bytes < self.limits.batch_bytes {
-                let picture = queue.pictures.pop_front();
+                let picture = queue.next_picture();
                 let is_picture = picture.is_some();
                 let Some(subject) = picture.or_else(|| self.next_dirty(&plugin, queue)) else {
                     break;

@@ -10,10 +10,11 @@
 use std::{
     collections::BTreeMap,
     ops::Bound::{Excluded, Included, Unbounded},
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering::Relaxed},
-    },
+};
+
+use crate::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering::Relaxed},
 };
 
 /// Seconds of our own monotonic clock, from when the process began.

@@ -13,8 +13,9 @@ use std::{
     collections::{HashMap, hash_map::Entry},
     hash::{BuildHasher as _, RandomState},
     mem::size_of,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
 };
+
+use crate::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// Bytes that are held by the table of repeated texts, and by these themselves: some
 /// 20,000 of them, where a node in a cluster makes one, and so does a reason.

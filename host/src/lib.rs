@@ -38,4 +38,5 @@ pub mod reason;
 mod scan;
 pub mod scope;
 pub mod sink;
+mod sync;
 pub mod text;

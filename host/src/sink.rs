@@ -10,11 +10,6 @@
 use std::{
     collections::{BTreeMap, HashMap},
     io::{self, Write},
-    sync::{
-        Arc, Condvar, Mutex, MutexGuard, PoisonError,
-        mpsc::{self, Receiver, RecvTimeoutError},
-    },
-    thread,
     time::Duration,
 };
 
@@ -22,6 +17,11 @@ use crate::{
     outcome::Change,
     output::{ChangeRecord, Framing, Writer},
     subject::SubjectKey,
+    sync::{
+        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        mpsc::{self, Receiver, RecvTimeoutError},
+        thread,
+    },
 };
 
 /// What waits to be written.

@@ -21,20 +21,16 @@
 //! first, so that what expires, is swept or has to make room is found a key at a
 //! time and no shard is ever locked for a walk.
 
-use std::{
-    mem::size_of,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
-    },
-};
-
-use dashmap::{DashMap, Entry};
+use std::mem::size_of;
 
 use crate::{
     files::{self, Files},
     interner::Interner,
     record::{ObjectKey, Record, UidRef},
+    sync::{
+        Arc, DashMap, Entry, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
+    },
 };
 
 mod reading;
@@ -467,8 +463,10 @@ impl Bucket {
         }
     }
 
-    /// What it costs in memory; nothing once it is empty, since then it goes.
-    fn n_bytes(&self) -> usize {
+    /// What it and its records cost in memory, about; nothing once it is empty, since
+    /// then it goes.
+    #[must_use]
+    pub fn n_bytes(&self) -> usize {
         if self.records.is_empty() {
             return 0;
         }

@@ -90,9 +90,10 @@ impl Path {
     /// Does all that there is to do at a time.
     fn settle(&mut self, at: Seconds) {
         loop {
+            // First: who waits for what is collected is submitted at once.
+            self.collect();
             let more = self.live.step(at);
             self.live.submit();
-            self.collect();
             if !more && self.live.is_idle() {
                 return;
             }
@@ -212,4 +213,23 @@ fn d12_however_many_plugins_there_are_records_are_held_once() {
         [store.n_buckets(), store.n_records(), store.n_bytes()]
     };
     assert_eq!(held(&with_both), held(&with_none));
+}
+
+/// A result that comes in after a newer one was merged and forgotten would stand.
+#[test]
+fn a_subject_is_in_one_call_at_a_time_and_so_is_a_picture_of_it() {
+    let Some(mut path) = Path::new() else { return };
+    path.put(&event("p", "first", "GPUXidError", FAULT), 1);
+    path.live.submit();
+    // It is with the workers until someone collects. What it loses meanwhile is kept.
+    let second = event("p", "second", "GPUXidError", FAULT);
+    path.put(&second, 1);
+    path.delete(&second);
+    let n_pictures = path.live.n_waiting();
+    assert!(0 < n_pictures);
+    path.live.submit();
+    assert_eq!(path.live.n_waiting(), n_pictures);
+
+    path.settle(1);
+    assert_eq!(path.live.n_waiting(), 0);
 }

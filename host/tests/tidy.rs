@@ -74,8 +74,30 @@ fn only_the_author_tool_names_wit_component() {
 }
 
 #[test]
-fn only_the_store_and_the_outcome_table_name_dashmap() {
-    check_only_in("dashmap", &["store", "outcome"]);
+fn only_the_store_and_the_outcome_table_have_a_dashmap() {
+    check_only_in("dashmap", &["sync.rs"]);
+    check_only_in("DashMap", &["store", "outcome", "sync.rs"]);
+}
+
+#[test]
+fn what_is_modelled_takes_what_it_shares_from_where_the_model_puts_its_own() {
+    for name in [
+        "dispatch/workers.rs",
+        "files.rs",
+        "outcome/table.rs",
+        "record/interner.rs",
+        "sink.rs",
+        "store.rs",
+    ] {
+        let text = fs::read_to_string(root().join("host/src").join(name)).unwrap();
+        let code = text.split("\n#[cfg(test)]").next().unwrap_or_default();
+        for behind in code.split("std::").skip(1) {
+            let of_std = behind.split(';').next().unwrap_or_default();
+            let mut words = of_std.split(|it: char| !it.is_alphanumeric());
+            let shared = words.find(|it| ["sync", "thread"].contains(it));
+            assert_eq!(shared, None, "{name} takes it from std");
+        }
+    }
 }
 
 #[test]
@@ -106,11 +128,13 @@ fn what_many_use_uses_little() {
     for (of, may_name) in [
         ("text", &[][..]),
         ("reason", &[]),
+        ("sync", &[]),
+        ("files", &["sync"]),
         ("scope", &["text"]),
         ("config", &["config", "sandbox", "scope", "text"]),
         ("watch", &["record", "scan", "scope", "text"]),
         ("output", &["outcome", "record", "subject", "text"]),
-        ("sink", &["outcome", "output", "subject"]),
+        ("sink", &["outcome", "output", "subject", "sync"]),
     ] {
         for (name, mut named) in modules_named_by(of) {
             named.retain(|it| !may_name.contains(&&**it));
@@ -220,6 +244,7 @@ fn there_is_no_mod_rs_in_what_ships() {
     for folder in [
         "host/src",
         "host/benches",
+        "model/src",
         "guest-sdk/src",
         "plugins",
         "xtask/src",
@@ -236,6 +261,7 @@ fn every_module_says_why_it_is_there() {
         "host/src",
         "host/benches",
         "host/tests",
+        "model",
         "guest-sdk/src",
         "plugins",
         "xtask/src",

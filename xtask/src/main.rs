@@ -20,6 +20,7 @@ use bench::Counts;
 
 mod bench;
 mod demo;
+mod model;
 mod plugins;
 mod process;
 mod test;
@@ -47,6 +48,12 @@ enum Command {
     Test,
     /// Build the control plane that tests run against: etcd, kube-apiserver, kube-scheduler, kubectl
     Testbed,
+    /// Try what threads may do to each other, in many more orders than the tests do
+    Model {
+        /// How often each model runs, by each of two schedulers: 20,000 take some seven minutes
+        #[arg(default_value_t = 20_000)]
+        iterations: usize,
+    },
     /// Measure what each stage of the path costs an Event, against what it may
     #[command(args_conflicts_with_subcommands = true)]
     Bench {
@@ -82,6 +89,7 @@ fn main() -> Result<ExitCode> {
         Command::Demo => demo::run(),
         Command::Test => test::run().map(|()| ExitCode::SUCCESS),
         Command::Testbed => testbed::run().map(|()| ExitCode::SUCCESS),
+        Command::Model { iterations } => model::run(iterations).map(|()| ExitCode::SUCCESS),
         Command::Bench { check, bless, of } => match (of, check, bless) {
             (Some(BenchOf::Replay), ..) => bench::run_replay(),
             (Some(BenchOf::Live), ..) => bench::run_live(),

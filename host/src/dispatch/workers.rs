@@ -13,14 +13,16 @@ use std::{
     fmt, io,
     num::NonZeroUsize,
     panic::{self, AssertUnwindSafe},
+};
+
+use crate::{
+    sandbox::STACK_MIN_BYTES,
     sync::{
         Arc, Condvar, Mutex, MutexGuard, PoisonError,
         mpsc::{self, Receiver},
+        thread,
     },
-    thread,
 };
-
-use crate::sandbox::STACK_MIN_BYTES;
 
 /// Jobs that may be with the workers, for each of them: one that it works on,
 /// and some so that it never waits for the next, nor for a slower neighbour.

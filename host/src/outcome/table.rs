@@ -10,13 +10,6 @@
 //! ([`Outcomes::bound`]): the namespace that holds most gives first, and what has
 //! nothing but additional reasons goes before what has findings.
 
-use std::sync::{
-    Arc, Mutex, MutexGuard, PoisonError,
-    atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed},
-};
-
-use dashmap::{DashMap, Entry as Slot};
-
 use super::{
     EndReason, Finding, Identity, Outcome, Provenance, Status,
     change::Change,
@@ -29,6 +22,10 @@ use crate::{
     record::{EventRef, ObjectKey},
     store::Version,
     subject::{Subject, SubjectKey},
+    sync::{
+        Arc, DashMap, Entry as Slot, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed},
+    },
 };
 
 /// Counts the plugin sets of a process; a result of an older one is late.
