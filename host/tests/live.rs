@@ -159,6 +159,9 @@ fn ordinary_events_leave_nothing_behind_whether_they_are_deleted_or_expire() {
     path.settle(2);
     assert_eq!(path.left()[..3], [100, 2, 100]);
     path.settle(Bounds::default().time_to_live + 2);
+    // Who was told of reasons holds what they say.
+    assert_eq!(path.left()[..3], [0, 0, 0]);
+    path.changes.clear();
     assert_eq!(path.left(), [0, 0, 0, 0]);
 }
 
