@@ -73,6 +73,7 @@ const ROWS: [[&str; 4]; 11] = [
 ];
 
 fn main() {
+    portent::memory::free_at_once();
     let args: Vec<_> = env::args().skip(1).filter(|it| it != "--bench").collect();
     if let [path, end, survivors, faults] = &*args {
         row(

@@ -11,9 +11,12 @@
 
 use std::{
     collections::{HashMap, hash_map::Entry},
-    hash::{BuildHasher as _, RandomState},
+    hash::BuildHasher as _,
     mem::size_of,
 };
+
+// Whoever finds two texts of one hash has two that are held apart, and nothing slower.
+use foldhash::quality::RandomState;
 
 use crate::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -126,7 +129,7 @@ pub struct Interner {
 #[derive(Debug, Default)]
 struct Table {
     /// By hash. Of two texts with one hash the second finds no place.
-    places: HashMap<u64, Weak<Repeated>>,
+    places: HashMap<u64, Weak<Repeated>, RandomState>,
     n_bytes: usize,
 }
 
@@ -142,7 +145,7 @@ impl Interner {
     pub fn bounded(max_bytes: usize) -> Self {
         Self {
             table: Arc::default(),
-            hasher: RandomState::new(),
+            hasher: RandomState::default(),
             max_bytes,
         }
     }

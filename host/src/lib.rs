@@ -33,7 +33,7 @@ pub mod componentize;
 pub mod config;
 mod files;
 pub mod interner;
-mod memory;
+pub mod memory;
 pub mod reason;
 mod scan;
 pub mod scope;

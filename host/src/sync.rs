@@ -12,4 +12,8 @@ pub(crate) use std::{
     thread,
 };
 
-pub(crate) use dashmap::{DashMap, Entry};
+pub(crate) use dashmap::Entry;
+
+/// What is a name in its keys is hashed by then, with a key that nobody knows, so a fast
+/// hash will do.
+pub(crate) type DashMap<K, V> = dashmap::DashMap<K, V, foldhash::fast::RandomState>;

@@ -20,10 +20,12 @@ use crate::process::{
 mod churn;
 mod live;
 mod replay;
+mod store;
 
 pub(crate) use churn::run as run_churn;
 pub(crate) use live::run as run_live;
 pub(crate) use replay::run as run_replay;
+pub(crate) use store::run as run_store;
 
 /// Nanoseconds of a processor that an Event may take, by workload.
 const BUDGETS: [(&str, f64); 8] = [

@@ -76,6 +76,9 @@ enum BenchOf {
     Live,
     /// 200,000 objects that come and go: what is left of the buckets, the heap and the resident memory
     Churn,
+    /// The store by itself: an operation with one to eight threads, and how long one waits while a million
+    /// records leave
+    Store,
 }
 
 fn main() -> Result<ExitCode> {
@@ -94,6 +97,7 @@ fn main() -> Result<ExitCode> {
             (Some(BenchOf::Replay), ..) => bench::run_replay(),
             (Some(BenchOf::Live), ..) => bench::run_live(),
             (Some(BenchOf::Churn), ..) => bench::run_churn(),
+            (Some(BenchOf::Store), ..) => bench::run_store(),
             (None, true, _) => bench::run(Counts::Check),
             (None, false, true) => bench::run(Counts::Bless),
             (None, false, false) => bench::run(Counts::Show),

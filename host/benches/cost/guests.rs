@@ -47,14 +47,16 @@ pub(crate) fn decoded(line: &[u8]) -> WireEvent<'_> {
 }
 
 /// An Event's record, and the object that it regards.
-pub(crate) fn record(line: &[u8]) -> (ObjectKey, Record) {
-    Record::pare_down(&decoded(line), Caps::default(), &Interner::default())
+pub(crate) fn record(line: &[u8], interner: &Interner) -> (ObjectKey, Record) {
+    Record::pare_down(&decoded(line), Caps::default(), interner)
         .expect("the generator forges nothing")
 }
 
 /// The records of JSON lines.
 pub(crate) fn records(lines: &[u8]) -> Vec<(ObjectKey, Record)> {
-    split(lines).into_iter().map(record).collect()
+    // Each has its texts to itself: the next store knows none of them.
+    let lines = split(lines).into_iter();
+    lines.map(|it| record(it, &Interner::default())).collect()
 }
 
 /// A store of these.

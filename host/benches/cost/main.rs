@@ -37,6 +37,7 @@ mod workloads;
 use meter::Meter;
 
 fn main() -> anyhow::Result<()> {
+    portent::memory::free_at_once();
     let args: Vec<_> = env::args().skip(1).collect();
     // cargo adds `--bench`, which is criterion's.
     let args: Vec<_> = args

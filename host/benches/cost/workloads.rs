@@ -81,7 +81,7 @@ fn decode(meter: &mut Meter<'_>) {
         || (split(&lines), Store::default()),
         |(lines, store)| {
             for it in &lines {
-                let (key, record) = record(it);
+                let (key, record) = record(it, store.interner());
                 black_box(store.put(key, record, Confirmation::default()));
             }
             (lines, store)

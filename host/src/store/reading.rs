@@ -14,8 +14,9 @@
 use super::{Bucket, Store, Stored};
 use crate::record::{ObjectKey, UnixMs};
 
-/// How far a reader is. It is good for any object of the process that gave it, and for
-/// arrivals and changes alike, since these are counted together.
+/// How far a reader of an object is: keep one for each, since what another object had by
+/// then counts as read. It is good for arrivals and changes alike, which are counted
+/// together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Cursor {
     /// The process that counts ([`Store::epoch`]).
