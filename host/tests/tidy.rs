@@ -85,7 +85,7 @@ fn what_is_modelled_takes_what_it_shares_from_where_the_model_puts_its_own() {
         "dispatch/workers.rs",
         "files.rs",
         "outcome/table.rs",
-        "record/interner.rs",
+        "interner.rs",
         "sink.rs",
         "store.rs",
     ] {
