@@ -350,7 +350,11 @@ impl Record {
             ends[idx] = u16::try_from(end).unwrap_or(u16::MAX);
         }
         let note = text::cut(&wire.note, caps.note_bytes);
-        let text = own.into_iter().chain([note]).collect::<String>().into();
+        let mut text = String::with_capacity(end + note.len());
+        own.into_iter()
+            .chain([note])
+            .for_each(|it| text.push_str(it));
+        let text = text.into();
 
         let claimed_last = wire
             .series

@@ -27,10 +27,11 @@ impl<'a> UidRef<'a> {
     /// The uid that is written so.
     #[must_use]
     pub fn of(text: &'a str) -> Self {
-        let uuid = (text.len() == Hyphenated::LENGTH)
-            .then(|| Uuid::try_parse(text).ok())
-            .flatten()
-            .filter(|it| !it.is_nil() && *it.hyphenated().encode_lower(&mut buffer()) == *text);
+        // Of the forms that are read, only the one with hyphens has this length.
+        let is_written_so =
+            text.len() == Hyphenated::LENGTH && !text.bytes().any(|it| it.is_ascii_uppercase());
+        let uuid = is_written_so.then(|| Uuid::try_parse(text).ok()).flatten();
+        let uuid = uuid.filter(|it| !it.is_nil());
         uuid.map_or(Self::Text(text), Self::Uuid)
     }
 
