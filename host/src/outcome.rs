@@ -4,20 +4,19 @@
 //! the sandbox knows how they crossed. What is held is in [`Outcomes`], and how a
 //! new outcome meets it is the one thing in here that is not plain: see `merge`.
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 use schemars::JsonSchema;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
-use crate::{
-    interner::{Interner, Repeated},
-    record::{EventRef, Record, UnixMs},
-};
+use crate::record::{EventRef, Record, UnixMs};
 
+mod attributes;
 mod change;
 mod merge;
 mod table;
 
+pub use attributes::Attributes;
 pub use change::Change;
 pub use merge::Delta;
 pub use table::{Dropped, Generation, Held, Outcomes, RETAINED_FOR};
@@ -118,84 +117,6 @@ pub struct Identity {
     /// For example a device. Empty when there can be only one, and in a cleared
     /// finding that matches all of the code.
     pub key: Box<str>,
-}
-
-/// Keys and values, sorted; a key comes once.
-#[derive(Clone, Default, PartialEq, Eq)]
-pub struct Attributes(
-    /// Key, value, key, value: a few dozen come with each Event, and would else be as
-    /// many allocations. None where there is none.
-    Option<Arc<Repeated>>,
-);
-
-impl Attributes {
-    /// Attributes of these.
-    ///
-    /// # Errors
-    ///
-    /// The first key that comes twice.
-    pub fn new<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self, &'a str> {
-        Self::of(pairs, |it| Arc::new(Repeated::own(it)))
-    }
-
-    /// Attributes that many things have alike, held once for all of them.
-    ///
-    /// # Errors
-    ///
-    /// The first key that comes twice.
-    pub fn shared<'a>(
-        pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
-        interner: &Interner,
-    ) -> Result<Self, &'a str> {
-        Self::of(pairs, |it| interner.intern(it))
-    }
-
-    fn of<'a>(
-        pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
-        held: impl FnOnce(&[&str]) -> Arc<Repeated>,
-    ) -> Result<Self, &'a str> {
-        let mut pairs: Vec<_> = pairs.into_iter().map(|(key, value)| [key, value]).collect();
-        pairs.sort_unstable();
-        if let Some(twice) = pairs.windows(2).find(|it| it[0][0] == it[1][0]) {
-            return Err(twice[0][0]);
-        }
-        Ok(Self(
-            (!pairs.is_empty()).then(|| held(pairs.as_flattened())),
-        ))
-    }
-
-    /// Those aside that are shared.
-    fn n_bytes(&self) -> usize {
-        self.0.as_ref().map_or(0, |it| it.n_own_bytes())
-    }
-
-    /// The value of a key.
-    #[must_use]
-    pub fn get(&self, key: &str) -> Option<&str> {
-        self.iter()
-            .find(|(it, _)| *it == key)
-            .map(|(_, value)| value)
-    }
-
-    /// All of them, by key.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0.iter().flat_map(|it| {
-            let keys = (0..it.len()).step_by(2);
-            keys.map(|idx| (it.part(idx), it.part(idx + 1)))
-        })
-    }
-}
-
-impl fmt::Debug for Attributes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_map().entries(self.iter()).finish()
-    }
-}
-
-impl Serialize for Attributes {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_map(self.iter())
-    }
 }
 
 /// An Event that a finding rests on.

@@ -6,13 +6,15 @@
 //! an object that its writer could not vouch for, becomes no record at all but a
 //! [`Rejected`], which is counted.
 
-use std::{cmp::Ordering, fmt, sync::Arc};
+use std::{fmt, sync::Arc};
 
 pub mod decode;
+mod event_ref;
 mod key;
 mod uid;
 
 use decode::{WireEvent, WireRef};
+pub use event_ref::EventRef;
 pub use key::{IDENTITY_MAX_BYTES, ObjectKey};
 pub use uid::{Uid, UidRef};
 use uuid::{Uuid, fmt::Hyphenated};
@@ -24,99 +26,6 @@ use crate::{
 
 /// Milliseconds since the Unix epoch; 0 when unknown.
 pub type UnixMs = u64;
-
-/// Refers to an Event after its record may be gone.
-///
-/// It shares its text with the record that it was made of, or with nobody
-/// ([`EventRef::detached`]).
-#[derive(Clone)]
-pub struct EventRef {
-    /// Begins with uid, if that is no UUID, namespace and name.
-    text: Arc<str>,
-    uid: Uuid,
-    ends: [u16; 3],
-    /// Where its note begins, if the text has one.
-    note: u16,
-}
-
-impl EventRef {
-    /// Namespace of the Event itself.
-    #[must_use]
-    pub fn namespace(&self) -> &str {
-        self.part(self.ends[0], self.ends[1])
-    }
-
-    /// Name of the Event itself.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        self.part(self.ends[1], self.ends[2])
-    }
-
-    /// Its uid, empty when unknown.
-    #[must_use]
-    pub fn uid(&self) -> UidRef<'_> {
-        uid(self.uid, self.part(0, self.ends[0]))
-    }
-
-    fn part(&self, start: u16, end: u16) -> &str {
-        self.text.get(start.into()..end.into()).unwrap_or_default()
-    }
-
-    /// The same with a text of its own, for who holds it longer than the record
-    /// and would hold the note with it.
-    #[must_use]
-    pub fn detached(&self) -> Self {
-        Self {
-            text: self.part(0, self.ends[2]).into(),
-            uid: self.uid,
-            ends: self.ends,
-            note: u16::MAX,
-        }
-    }
-
-    /// The Event's note, as of the record that this was made of. Empty once it is
-    /// detached.
-    #[must_use]
-    pub(crate) fn note(&self) -> &str {
-        self.text.get(self.note.into()..).unwrap_or_default()
-    }
-
-    /// Bytes of what identifies it.
-    #[must_use]
-    pub fn n_text_bytes(&self) -> usize {
-        self.ends[2].into()
-    }
-
-    fn parts(&self) -> (&str, &str, UidRef<'_>) {
-        (self.namespace(), self.name(), self.uid())
-    }
-}
-
-impl PartialEq for EventRef {
-    fn eq(&self, other: &Self) -> bool {
-        self.parts() == other.parts()
-    }
-}
-
-impl Eq for EventRef {}
-
-impl PartialOrd for EventRef {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for EventRef {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.parts().cmp(&other.parts())
-    }
-}
-
-impl fmt::Debug for EventRef {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.parts().fmt(f)
-    }
-}
 
 /// How much of an Event's text is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -407,7 +316,7 @@ impl Record {
     /// The Event's own uid; empty when unknown.
     #[must_use]
     pub fn uid(&self) -> UidRef<'_> {
-        uid(self.uids[0], self.own(Own::Uid))
+        uid_of(self.uids[0], self.own(Own::Uid))
     }
 
     /// The Event's own namespace.
@@ -432,7 +341,7 @@ impl Record {
     /// the Event does not say.
     #[must_use]
     pub fn object_uid(&self) -> UidRef<'_> {
-        uid(self.uids[1], self.source(Source::ObjectUid))
+        uid_of(self.uids[1], self.source(Source::ObjectUid))
     }
 
     /// The API version of the object that it regards, for example `v1`.
@@ -587,7 +496,7 @@ impl fmt::Debug for Record {
 }
 
 /// A uid as it is held.
-fn uid(uuid: Uuid, text: &str) -> UidRef<'_> {
+fn uid_of(uuid: Uuid, text: &str) -> UidRef<'_> {
     if uuid.is_nil() {
         Uid::Text(text)
     } else {
