@@ -484,31 +484,28 @@ impl Live {
     /// Lets go of objects while there are too many, of so many at most. Says whether
     /// there are more to let go of.
     fn bound_objects(&mut self, max: usize) -> bool {
-        for _ in 0..max {
-            if self.store.n_buckets() <= self.bounds.objects {
-                return false;
-            }
-            let Some(object) = self.store.least_confirmed() else {
-                return false;
-            };
-            self.remove(&object, Removal::OverCount, |_| true);
-        }
-        self.bounds.objects < self.store.n_buckets()
+        let is_over = |it: &Self| it.bounds.objects < it.store.n_buckets();
+        self.make_room(max, Removal::OverCount, is_over)
     }
 
     /// Lets go of what was confirmed longest ago while there is too much, of so many
     /// objects at most. Says whether there is more to let go of.
     fn bound_bytes(&mut self, max: usize) -> bool {
+        let is_over = |it: &Self| it.bounds.store_bytes < it.store.n_bytes();
+        self.make_room(max, Removal::OverBytes, is_over)
+    }
+
+    fn make_room(&mut self, max: usize, why: Removal, is_over: impl Fn(&Self) -> bool) -> bool {
         for _ in 0..max {
-            if self.store.n_bytes() <= self.bounds.store_bytes {
+            if !is_over(self) {
                 return false;
             }
             let Some(object) = self.store.least_confirmed() else {
                 return false;
             };
-            self.remove(&object, Removal::OverBytes, |_| true);
+            self.remove(&object, why, |_| true);
         }
-        self.bounds.store_bytes < self.store.n_bytes()
+        is_over(self)
     }
 
     /// Ends a slice of what was held for too long, or of what is too much.

@@ -10,6 +10,7 @@
     reason = "it tells whoever waits what it is doing, and what it found"
 )]
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -51,8 +52,8 @@ enum Command {
     /// Try what threads may do to each other, in many more orders than the tests do
     Model {
         /// How often each model runs, by each of two schedulers: 20,000 take some seven minutes
-        #[arg(default_value_t = 20_000)]
-        iterations: usize,
+        #[arg(default_value = "20000")]
+        iterations: NonZeroUsize,
     },
     /// Measure what each stage of the path costs an Event, against what it may
     #[command(args_conflicts_with_subcommands = true)]

@@ -1,11 +1,13 @@
 //! `cargo xtask model`: the models of `model`, each in many more orders than the tests have time for.
 
+use std::num::NonZeroUsize;
+
 use anyhow::Result;
 
 use crate::process::{cargo, run as run_child};
 
 /// Each model runs so often by each of two schedulers.
-pub(crate) fn run(iterations: usize) -> Result<()> {
+pub(crate) fn run(iterations: NonZeroUsize) -> Result<()> {
     let mut models = cargo();
     models
         // Of the whole workspace, for the features that its dependencies are built with already.

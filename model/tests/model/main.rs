@@ -29,6 +29,7 @@
 
 use std::{
     env,
+    num::NonZeroUsize,
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     str::FromStr,
     sync::{
@@ -89,7 +90,9 @@ fn check(model: impl Fn() + Send + Sync + 'static) {
     let model = Arc::new(model);
     if let Some(schedule) = var::<String>("PORTENT_MODEL_SCHEDULE") {
         run(ReplayScheduler::new_from_encoded(&schedule), &model);
-    } else if let Some(n) = var("PORTENT_MODEL_ITERATIONS") {
+    } else if let Some(n) = var::<NonZeroUsize>("PORTENT_MODEL_ITERATIONS") {
+        // None would be to hold whatever is.
+        let n = n.get();
         run(PctScheduler::new(DEPTH, n), &model);
         run(RandomScheduler::new(n), &model);
     } else {
