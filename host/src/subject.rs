@@ -10,6 +10,7 @@
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use crate::{
+    pods::Failure,
     record::{ObjectKey, Record, Uid, UidRef, UnixMs},
     store::{Bucket, Stored, Version},
 };
@@ -33,17 +34,6 @@ impl fmt::Display for SubjectKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.object)
     }
-}
-
-/// The failure that is to be explained.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
-    /// For example `OOMKilled` or `137`.
-    pub code: String,
-    /// For a person.
-    pub message: String,
-    /// When it happened.
-    pub at: UnixMs,
 }
 
 /// One object and its records, as of one version of its bucket.

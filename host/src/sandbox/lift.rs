@@ -176,7 +176,7 @@ impl Check<'_> {
                 "a verdict on a subject without a failure".to_owned(),
             ));
         };
-        if code != failure.code {
+        if *code != *failure.code {
             self.declared_code(&code, false)?;
         }
         self.text("a verdict's message", &message)?;
@@ -195,7 +195,7 @@ impl Check<'_> {
             })
         });
         Ok(Verdict {
-            failure_code: failure.code.as_str().into(),
+            failure_code: failure.code.clone(),
             failure_at: failure.at,
             code: code.into(),
             message: message.into(),

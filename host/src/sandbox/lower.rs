@@ -6,10 +6,7 @@
 use std::borrow::Cow;
 
 use super::{bindings::types, description::Reads};
-use crate::{
-    record::Record,
-    subject::{Failure, Subject},
-};
+use crate::{pods::Failure, record::Record, subject::Subject};
 
 /// The uids of a subject as they are written.
 pub(super) struct Uids<'a> {
