@@ -11,6 +11,8 @@ use std::sync::Arc;
 
 use crate::record::{ObjectKey, Uid, UnixMs};
 
+pub mod decode;
+
 /// What is kept of a Pod.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pod {
