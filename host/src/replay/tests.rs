@@ -285,7 +285,7 @@ fn fault(subject: &Subject) -> Outcome {
         blame: Blame::Platform,
         message: "fault".into(),
         attributes: Attributes::default(),
-        evidence: vec![Evidence::of(&subject.events[0])],
+        evidence: vec![Evidence::of(&subject.events[0], true)],
     };
     Outcome {
         findings: vec![finding],
