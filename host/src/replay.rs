@@ -19,7 +19,7 @@ use crate::{
     dispatch::Dispatcher,
     outcome::{Change, Held, Outcomes},
     plugins::PluginSet,
-    pods::{Pod, PodPut},
+    pods::{Pod, PodPut, Pods},
     record::{Caps, ObjectKey, Record, Rejected, Uid, decode::WireEvent},
     sandbox::Limits,
     store::{Bucket, Confirmation, Put, Store},
@@ -252,6 +252,12 @@ impl Replay {
     /// what left before was classified without.
     pub fn put_pod(&mut self, object: &ObjectKey, pod: Pod) -> PodPut {
         self.dispatcher.put_pod(object, pod)
+    }
+
+    /// The pods that are known.
+    #[must_use]
+    pub fn pods(&self) -> &Pods {
+        self.dispatcher.pods()
     }
 
     /// From now on every object is taken to have failed with this code: a pod that did

@@ -95,6 +95,8 @@ pub struct WireStatus<'a> {
 /// A Pod.
 #[derive(Debug, Default)]
 pub struct WirePod<'a> {
+    /// `Pod`; items of a list of Pods carry none.
+    pub kind: Text<'a>,
     /// Who it is.
     pub metadata: WireMeta<'a>,
     /// What was asked for.
@@ -213,6 +215,7 @@ fields!(WireStatus<'de> {
 });
 
 fields!(WirePod<'de> {
+    "kind" => kind,
     "metadata" => metadata,
     "spec" => spec,
     "status" => status,

@@ -82,6 +82,13 @@ impl Reader for Intake {
         }
     }
 
+    fn pod(
+        &mut self,
+        _: crate::pods::decode::WirePod<'_>,
+    ) -> Result<(), crate::pods::decode::Rejected> {
+        unreachable!("no input is said to hold Pods")
+    }
+
     fn problem(&mut self, _: Problem) {}
 
     fn refused(&mut self, _: Problem) {}
