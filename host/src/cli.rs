@@ -16,6 +16,7 @@ use crate::{config::LogFormat, sandbox::Limits};
 
 mod check;
 mod config;
+mod explain;
 mod interrupt;
 mod plugin;
 mod replay;
@@ -40,6 +41,7 @@ const STYLES: styling::Styles = styling::Styles::styled()
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Explain(explain::Explain),
     Replay(replay::Replay),
     Run(run::Run),
     Check(check::Check),
@@ -88,6 +90,7 @@ impl LimitArgs {
 pub fn run() -> ExitCode {
     let cli = Cli::parse();
     let done = match cli.command {
+        Command::Explain(it) => quietly(|| it.run()),
         Command::Replay(it) => quietly(|| it.run()),
         Command::Run(it) => match run::read(it.config()) {
             Err(code) => return code,

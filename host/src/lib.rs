@@ -14,6 +14,7 @@
 
 pub mod check;
 pub mod cli;
+pub mod explain;
 pub mod run;
 
 pub mod live;

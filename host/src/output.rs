@@ -25,6 +25,14 @@ pub use write::{Framing, Writer};
 #[schemars(transparent)]
 pub struct Time(#[schemars(with = "String", extend("format" = "date-time"))] UnixMs);
 
+impl Time {
+    /// This time.
+    #[must_use]
+    pub fn new(at: UnixMs) -> Self {
+        Self(at)
+    }
+}
+
 impl std::fmt::Display for Time {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let time = i64::try_from(self.0)
@@ -273,7 +281,9 @@ impl<'a> AdditionalReason<'a> {
 }
 
 impl<'a> Verdict<'a> {
-    fn new(it: &'a outcome::Verdict) -> Self {
+    /// What a plugin says of a failure.
+    #[must_use]
+    pub fn new(it: &'a outcome::Verdict) -> Self {
         Self {
             failure: Failure {
                 code: &it.failure_code,

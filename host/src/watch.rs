@@ -49,6 +49,7 @@ mod connect;
 mod failure;
 mod inflow;
 mod lines;
+mod once;
 mod page;
 mod self_check;
 mod status;
@@ -58,6 +59,7 @@ mod tests;
 pub use connect::{Address, Unreachable, client, connect};
 pub use failure::{Class, Failure};
 pub use inflow::Budget;
+pub use once::{get_pod, list_events};
 pub use self_check::{Inspection, Selection, inspect, self_check};
 pub use status::{Phase, Status, is_ready};
 

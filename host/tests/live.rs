@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
 
+#[path = "live/reasons.rs"]
+mod reasons;
 mod support;
 
 use std::{
@@ -120,6 +122,14 @@ impl Path {
 fn uid_of(pod: &str) -> String {
     let name = pod.bytes().fold(0, |name, it| name << 8 | u32::from(it));
     format!("{name:08x}-4e5f-4a6b-8c7d-9e0f1a2b3c4d")
+}
+
+/// The pod that is called `pod`.
+fn subject() -> SubjectKey {
+    SubjectKey {
+        object: ObjectKey::new("ns", "Pod", "pod").unwrap(),
+        uid: uid_of("pod").as_str().into(),
+    }
 }
 
 fn event(pod: &str, name: &str, reason: &str, note: &str) -> Value {

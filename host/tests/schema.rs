@@ -12,6 +12,7 @@ use std::{
 use portent::{
     check::Check,
     config::Config,
+    explain::json::Explained,
     output::{ChangeRecord, Element},
 };
 use schemars::{Schema, schema_for};
@@ -42,6 +43,7 @@ fn check_published(name: &str, schema: &Schema) {
 fn the_published_schemas_are_those_of_the_types() {
     check_published("replay.schema.json", &schema_for!(Element<'static>));
     check_published("changes.schema.json", &schema_for!(ChangeRecord<'static>));
+    check_published("explain.schema.json", &schema_for!(Explained<'static>));
     check_published("config.schema.json", &schema_for!(Config));
     check_published("check.schema.json", &schema_for!(Vec<Check>));
 }

@@ -147,7 +147,7 @@ impl Known {
 
 /// How times are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Time {
+pub(super) enum Time {
     /// In UTC.
     Utc,
     /// In the time zone of this machine.
@@ -157,7 +157,7 @@ enum Time {
 }
 
 impl Time {
-    fn clock(self) -> Clock {
+    pub(super) fn clock(self) -> Clock {
         match self {
             Self::Utc => Clock::Utc,
             Self::Local => Clock::Zone(TimeZone::system()),
@@ -293,7 +293,7 @@ fn framing(output: Output) -> Option<Framing> {
 }
 
 /// Loads the plugins of a folder, and says which it could not.
-fn load(folder: &Path, limits: &Limits) -> anyhow::Result<PluginSet> {
+pub(super) fn load(folder: &Path, limits: &Limits) -> anyhow::Result<PluginSet> {
     let shown = Visible(&folder.display().to_string()).to_string();
     let sandbox = Sandbox::new(limits.clone())?;
     // Loading calls guests, too.

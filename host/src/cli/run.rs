@@ -41,6 +41,13 @@ pub(super) struct Cluster {
     /// The configuration file; `portent config default` prints one.
     #[arg(short, long, value_name = "FILE", env = "PORTENT_CONFIG")]
     pub(super) config: PathBuf,
+    #[command(flatten)]
+    server: Server,
+}
+
+/// Which cluster.
+#[derive(Debug, Args)]
+pub(super) struct Server {
     /// A kubeconfig; else KUBECONFIG, ~/.kube/config, or the pod's service account.
     #[arg(long, value_name = "FILE", help_heading = "Cluster")]
     kubeconfig: Option<PathBuf>,
@@ -50,6 +57,12 @@ pub(super) struct Cluster {
 }
 
 impl Cluster {
+    pub(super) fn address(&self) -> Address {
+        self.server.address()
+    }
+}
+
+impl Server {
     pub(super) fn address(&self) -> Address {
         Address {
             kubeconfig: self.kubeconfig.clone(),

@@ -1,6 +1,6 @@
 //! What replay prints for people.
 //!
-//! What matters first comes first: findings that hold, worst and latest on top,
+//! What matters first comes first: why what failed did, and what to do; findings that hold, worst and latest on top,
 //! the platform's before the workload's; then subjects that could not be
 //! classified; then the history of the objects, those with findings before the
 //! rest. Notes are other people's text: they are shown, and never obeyed.
@@ -15,16 +15,23 @@ use std::{
     sync::Arc,
 };
 
-use comfy_table::{Attribute, Cell, Color, ContentArrangement, Table, presets};
-use jiff::{Timestamp, tz::TimeZone};
+use comfy_table::Cell;
+use jiff::tz::TimeZone;
+
+mod cells;
 
 use crate::{
-    outcome::{AdditionalReason, Blame, Change, EndReason, Finding, Held, Severity, Status},
+    outcome::{
+        AdditionalReason, Blame, Change, EndReason, Finding, Held, Severity, Status, Verdict,
+    },
     reason::CallFailure,
     record::{ObjectKey, UnixMs},
     subject::SubjectKey,
     text::Visible,
 };
+
+pub(crate) use cells::written;
+use cells::{code, history_row, severity, shown, table, verdict_row};
 
 /// Rows that are printed unless said otherwise.
 pub const ROWS_MAX: usize = 1_000;
@@ -63,6 +70,7 @@ pub struct Digest {
 /// What there were no rows left for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct LeftOut {
+    verdicts: u64,
     findings: u64,
     failures: u64,
     history: u64,
@@ -84,6 +92,7 @@ struct Rank {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Section {
+    Verdict,
     Active,
     Cleared,
     NotClassified,
@@ -92,6 +101,7 @@ enum Section {
 
 #[derive(Debug)]
 enum Row {
+    Verdict(ObjectKey, Box<Verdict>),
     Finding(ObjectKey, Finding),
     NotClassified(ObjectKey, Box<str>, CallFailure),
     History(ObjectKey, Arc<AdditionalReason>),
@@ -117,6 +127,14 @@ impl Digest {
             .filter(|it| it.status == Status::Active)
             .map(|it| it.severity)
             .max();
+        // Of several opinions the first is the subject's.
+        if let Some(it) = held.iter().find_map(|it| it.outcome.verdict.as_ref()) {
+            let rank = Rank {
+                is_platform: Reverse(it.blame == Blame::Platform),
+                ..Rank::new(Section::Verdict, worst, it.failure_at)
+            };
+            self.put(rank, || Row::Verdict(object.clone(), it.clone()));
+        }
         for it in findings() {
             let section = match it.status {
                 Status::Active => Section::Active,
@@ -168,6 +186,7 @@ impl Digest {
             Some(rank.section)
         };
         match left_out {
+            Some(Section::Verdict) => self.left_out.verdicts += 1,
             Some(Section::Active | Section::Cleared) => self.left_out.findings += 1,
             Some(Section::NotClassified) => self.left_out.failures += 1,
             Some(Section::History) => self.left_out.history += 1,
@@ -183,7 +202,11 @@ impl Digest {
     pub fn write(&self, to: &mut dyn Write, style: Style, clock: &Clock) -> io::Result<()> {
         let newest = self.rows.keys().map(|it| it.at.0).max().unwrap_or(0);
         let time = |at| written(at, clock, newest);
-        let (mut findings, mut failures, mut history) = (
+        let (mut verdicts, mut findings, mut failures, mut history) = (
+            table(
+                style,
+                ["FAILED", "AT", "WITH", "VERDICT", "BLAME", "RETRY", "WHY"],
+            ),
             table(
                 style,
                 [
@@ -201,6 +224,9 @@ impl Digest {
         let mut lines: Vec<(&Rank, &ObjectKey, &AdditionalReason)> = Vec::new();
         for (rank, row) in &self.rows {
             match row {
+                Row::Verdict(object, it) => {
+                    verdicts.add_row(verdict_row(object, time(it.failure_at), it));
+                }
                 Row::Finding(object, it) => {
                     findings.add_row(vec![
                         severity(it),
@@ -232,6 +258,9 @@ impl Digest {
             history.add_row(history_row(name, time(line.at), line));
         }
 
+        if !verdicts.is_empty() {
+            writeln!(to, "{}\n", verdicts.trim_fmt())?;
+        }
         if findings.is_empty() && self.left_out.findings == 0 {
             writeln!(to, "No findings.")?;
         } else {
@@ -241,11 +270,13 @@ impl Digest {
             writeln!(to, "\n{}", table.trim_fmt())?;
         }
         let LeftOut {
+            verdicts,
             findings,
             failures,
             history,
         } = self.left_out;
         for (n, what) in [
+            (verdicts, "verdicts"),
             (findings, "findings"),
             (failures, "subjects that were not classified"),
             (history, "lines of history"),
@@ -269,27 +300,6 @@ impl Rank {
             n: 0,
         }
     }
-}
-
-fn history_row(object: String, at: String, line: &AdditionalReason) -> Vec<Cell> {
-    let attribute = |key| line.attributes.get(key).unwrap_or_default();
-    let times = match attribute("count") {
-        "" | "1" => String::new(),
-        count => format!(" (x{})", Visible(count)),
-    };
-    let event_type = Cell::new(Visible(attribute("type")));
-    vec![
-        Cell::new(object),
-        Cell::new(at),
-        if attribute("type") == "Warning" {
-            event_type.fg(Color::Yellow)
-        } else {
-            event_type
-        },
-        Cell::new(Visible(attribute("reason"))),
-        Cell::new(Visible(attribute("component"))),
-        Cell::new(format!("{}{times}", Visible(line.text()))),
-    ]
 }
 
 /// Prints a change, a line for each part of it.
@@ -336,78 +346,6 @@ pub fn write_change(to: &mut dyn Write, change: &Change, clock: &Clock) -> io::R
         )?;
     }
     Ok(())
-}
-
-fn table<const N: usize>(style: Style, header: [&str; N]) -> Table {
-    let mut table = Table::new();
-    table
-        .load_style(presets::NOTHING)
-        .set_header(header.map(|it| Cell::new(it).add_attribute(Attribute::Bold)));
-    match style {
-        Style::Terminal => table
-            .set_content_arrangement(ContentArrangement::Dynamic)
-            .enforce_styling(),
-        Style::Colourless => table
-            .set_content_arrangement(ContentArrangement::Dynamic)
-            .force_no_tty(),
-        Style::Plain => table
-            .set_content_arrangement(ContentArrangement::Disabled)
-            .force_no_tty(),
-    };
-    table
-}
-
-fn severity(it: &Finding) -> Cell {
-    if it.status == Status::Cleared {
-        return Cell::new("cleared").fg(Color::Green);
-    }
-    let cell = Cell::new(it.severity.as_str().to_uppercase());
-    match it.severity {
-        Severity::Critical => cell.fg(Color::Red).add_attribute(Attribute::Bold),
-        Severity::Warning => cell.fg(Color::Yellow),
-        Severity::Info => cell.fg(Color::Cyan),
-    }
-}
-
-fn code(it: &Finding) -> String {
-    let code = if it.identity.code.is_empty() {
-        &it.identity.category
-    } else {
-        &it.identity.code
-    };
-    Visible(code).to_string()
-}
-
-fn shown(object: &ObjectKey) -> String {
-    Visible(&object.to_string()).to_string()
-}
-
-/// A time to the second. A recording seldom spans more than a year, but whoever
-/// reads it has to know which day.
-fn written(at: UnixMs, clock: &Clock, newest: UnixMs) -> String {
-    let time = i64::try_from(at).ok().filter(|it| *it != 0);
-    let Some(time) = time.and_then(|it| Timestamp::from_millisecond(it).ok()) else {
-        return "unknown".to_owned();
-    };
-    match clock {
-        Clock::Utc => time.strftime("%m-%d %H:%M:%SZ").to_string(),
-        Clock::Zone(zone) => time
-            .to_zoned(zone.clone())
-            .strftime("%m-%d %H:%M:%S")
-            .to_string(),
-        Clock::Relative => before(newest.saturating_sub(at) / 1_000),
-    }
-}
-
-/// So many seconds before, in its two largest units.
-fn before(seconds: u64) -> String {
-    match seconds {
-        0 => "0s".to_owned(),
-        1..60 => format!("-{seconds}s"),
-        60..3_600 => format!("-{}m{:02}s", seconds / 60, seconds % 60),
-        3_600..86_400 => format!("-{}h{:02}m", seconds / 3_600, seconds / 60 % 60),
-        _ => format!("-{}d{:02}h", seconds / 86_400, seconds / 3_600 % 24),
-    }
 }
 
 #[cfg(test)]

@@ -8,7 +8,11 @@
 use kube::{Client, api::ListParams, core::Request};
 use serde::Deserialize;
 
-use super::{Failure, send_with};
+use super::{
+    Failure,
+    once::{field_value, read_all},
+    send_with,
+};
 use crate::{
     record::{UnixMs, decode::WireEvent},
     scope::Watch,
@@ -84,8 +88,7 @@ async fn select(client: &Client, watch: &Watch, all: &List<'_>) -> Result<Select
         return Ok(Selection::Unproven);
     };
     // The name of an object could hold what a selector takes for its own.
-    let name = event.regarding.name.replace('\\', "\\\\");
-    let name = name.replace(',', "\\,").replace('=', "\\=");
+    let name = field_value(&event.regarding.name);
     let of = |kind: &str| format!("regarding.kind={kind},regarding.name={name}");
 
     let found = list(client, watch, Some(of(kind)), 1).await?;
@@ -122,24 +125,12 @@ async fn list(
     selector: Option<String>,
     limit: u32,
 ) -> Result<Vec<u8>, Failure> {
-    use http_body_util::BodyExt as _;
-
     let params = ListParams {
         field_selector: selector,
         limit: Some(limit),
         ..ListParams::default()
     };
     let request = Request::new(super::path(watch)).list(&params);
-    let mut body = send_with(client, request).await?;
-    let mut bytes = Vec::new();
-    while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|err| Failure::transport(&err))?;
-        if let Ok(data) = frame.into_data() {
-            bytes.extend_from_slice(&data);
-        }
-        if ANSWER_MAX < bytes.len() {
-            return Err(Failure::page("it is too large to check anything on"));
-        }
-    }
-    Ok(bytes)
+    let body = send_with(client, request).await?;
+    read_all(body, ANSWER_MAX).await
 }

@@ -22,7 +22,7 @@ fn classify(subject: &Subject) -> Outcome {
     for (index, event) in subject.events.iter().enumerate() {
         let reason = AdditionalReason {
             attributes: attributes(event),
-            ..AdditionalReason::new(text(event), event.created, index)
+            ..AdditionalReason::new(&event.note, event.created, index)
         };
         // The host gives events in this order already, so the search ends where it begins, and a
         // sort's code would be larger than the rest of the plugin.
@@ -34,15 +34,6 @@ fn classify(subject: &Subject) -> Outcome {
     Outcome {
         additional_reasons: reasons,
         ..Outcome::default()
-    }
-}
-
-/// A person reads the note. A reporter that left it empty still said one word.
-fn text(event: &Event) -> &str {
-    if event.note.is_empty() {
-        &event.reason
-    } else {
-        &event.note
     }
 }
 
@@ -120,11 +111,8 @@ mod tests {
     }
 
     #[test]
-    fn without_a_note_the_reason_is_the_line() {
-        check(
-            [Event::normal("Pulled", "").created(1)],
-            &[("Pulled", 1, 0)],
-        );
+    fn without_a_note_the_line_is_empty_and_its_reason_is_beside_it() {
+        check([Event::normal("Pulled", "").created(1)], &[("", 1, 0)]);
     }
 
     #[test]

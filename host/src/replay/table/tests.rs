@@ -1,5 +1,6 @@
 //! Which rows are kept, and how times are written.
 
+use super::cells::before;
 use super::*;
 
 #[track_caller]
