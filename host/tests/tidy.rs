@@ -132,7 +132,7 @@ fn what_many_use_uses_little() {
         ("files", &["sync"]),
         ("scope", &["text"]),
         ("config", &["config", "sandbox", "scope", "text"]),
-        ("watch", &["record", "scan", "scope", "text"]),
+        ("watch", &["pods", "record", "scan", "scope", "text"]),
         ("output", &["outcome", "record", "subject", "text"]),
         ("sink", &["outcome", "output", "subject", "sync"]),
     ] {

@@ -218,14 +218,17 @@ impl Sources {
             malformed_fields,
             clamped,
             deletions,
+            pods_received,
             unseen,
             ..
         } = &*self.counters;
-        let of_all = |what: fn(&Status) -> &AtomicU64| -> u64 {
-            self.watches.iter().map(|it| what(it).load(Relaxed)).sum()
+        let of_all = |resource: &str, what: fn(&Status) -> &AtomicU64| -> u64 {
+            let watches = self.watches.iter();
+            let of = watches.filter(|it| it.watch().resource() == resource);
+            of.map(|it| what(it).load(Relaxed)).sum()
         };
-        let undecodable = of_all(|it| &it.undecodable);
-        let too_long = of_all(|it| &it.too_long);
+        let undecodable = of_all("events", |it| &it.undecodable);
+        let too_long = of_all("events", |it| &it.too_long);
         let mut rejected: Vec<_> = self
             .counters
             .rejected()
@@ -283,6 +286,21 @@ impl Sources {
             "portent_events_clamped",
             "Events with a time that was yet to come",
             one(clamped.load(Relaxed)),
+        )?;
+        let undecodable = of_all("pods", |it| &it.undecodable);
+        let too_long = of_all("pods", |it| &it.too_long);
+        to.counter(
+            "portent_pods_received",
+            "Pods that a LIST or a watch brought",
+            one(pods_received.load(Relaxed) + undecodable + too_long),
+        )?;
+        to.counter(
+            "portent_pods_rejected",
+            "Pods of which nothing is kept, by why",
+            [
+                ([("reason", "undecodable")], undecodable),
+                ([("reason", "too-long")], too_long),
+            ],
         )?;
         to.counter(
             "portent_subjects_unseen",
@@ -361,21 +379,21 @@ impl Sources {
     }
 
     fn watches(&self, to: &mut Series<'_, '_>) -> fmt::Result {
-        let name = |it: &Arc<Status>| {
+        fn name(it: &Arc<Status>) -> [(&'static str, &str); 3] {
             let watch = it.watch();
-            let namespace = watch.namespace.as_ref().map_or("", |it| it.as_str());
-            (namespace.to_owned(), watch.kind.as_str().to_owned())
-        };
+            let namespace = watch.namespace().map_or("", |it| it.as_str());
+            [
+                ("resource", watch.resource()),
+                ("namespace", namespace),
+                ("kind", watch.kind()),
+            ]
+        }
         let names: Vec<_> = self.watches.iter().map(name).collect();
         let watches = || self.watches.iter().zip(&names);
-        let states = watches().flat_map(|(it, (namespace, kind))| {
+        let states = watches().flat_map(|(it, [resource, namespace, kind])| {
             let phase = it.phase().as_str();
             Phase::LABELS.map(|state| {
-                let labels = [
-                    ("namespace", namespace.as_str()),
-                    ("kind", kind.as_str()),
-                    ("state", state),
-                ];
+                let labels = [*resource, *namespace, *kind, ("state", state)];
                 (labels, u64::from(state == phase))
             })
         });
@@ -385,10 +403,7 @@ impl Sources {
             states,
         )?;
         let each = |what: fn(&Status) -> &AtomicU64| {
-            watches().map(move |(it, (namespace, kind))| {
-                let labels = [("namespace", namespace.as_str()), ("kind", kind.as_str())];
-                (labels, what(it).load(Relaxed))
-            })
+            watches().map(move |(it, labels)| (*labels, what(it).load(Relaxed)))
         };
         to.counter(
             "portent_watch_lists",
@@ -400,13 +415,9 @@ impl Sources {
             "Watches that the server began",
             each(|it| &it.watches),
         )?;
-        let failures = watches().flat_map(|(it, (namespace, kind))| {
+        let failures = watches().flat_map(|(it, [resource, namespace, kind])| {
             it.failures().map(|(class, n)| {
-                let labels = [
-                    ("namespace", namespace.as_str()),
-                    ("kind", kind.as_str()),
-                    ("class", class.as_str()),
-                ];
+                let labels = [*resource, *namespace, *kind, ("class", class.as_str())];
                 (labels, n)
             })
         });

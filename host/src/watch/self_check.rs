@@ -8,7 +8,7 @@
 use kube::{Client, api::ListParams, core::Request};
 use serde::Deserialize;
 
-use super::{Failure, send_with};
+use super::{Asked as _, Failure, send_with};
 use crate::{
     record::{UnixMs, decode::WireEvent},
     scope::Watch,
@@ -129,7 +129,7 @@ async fn list(
         limit: Some(limit),
         ..ListParams::default()
     };
-    let request = Request::new(super::path(watch)).list(&params);
+    let request = Request::new(watch.path()).list(&params);
     let mut body = send_with(client, request).await?;
     let mut bytes = Vec::new();
     while let Some(frame) = body.frame().await {
