@@ -12,6 +12,9 @@ use std::sync::Arc;
 use crate::record::{ObjectKey, Uid, UnixMs};
 
 pub mod decode;
+mod table;
+
+pub use table::{PODS_MAX, PodKey, PodPut, Pods};
 
 /// What is kept of a Pod.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,11 +26,24 @@ pub struct Pod {
     /// Its phase; `None` when it has none, or none that Kubernetes has.
     pub phase: Option<Phase>,
     /// Its controlling owner.
-    pub owner: Option<Owner>,
+    pub owner: Option<ObjectRef>,
     /// Those of its labels that were asked for, in the order of their keys.
     pub labels: Box<[(Box<str>, Box<str>)]>,
     /// Its newest failure.
     pub failure: Option<Arc<Failure>>,
+}
+
+impl Pod {
+    /// The node that it was put on.
+    #[must_use]
+    pub fn node_ref(&self) -> Option<ObjectRef> {
+        let node = self.node.as_deref()?;
+        Some(ObjectRef {
+            api_version: "v1".into(),
+            object: ObjectKey::new("", "Node", node)?,
+            uid: node.into(),
+        })
+    }
 }
 
 /// Where a pod is in its life.
@@ -65,12 +81,12 @@ impl Phase {
     }
 }
 
-/// Who made a pod, and makes another if it goes.
+/// An object that is not the subject itself, but its node or its owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Owner {
+pub struct ObjectRef {
     /// For example `batch/v1`.
     pub api_version: Arc<str>,
-    /// In the namespace of the pod.
+    /// Which.
     pub object: ObjectKey,
     /// Its uid.
     pub uid: Uid,
@@ -88,3 +104,6 @@ pub struct Failure {
     /// More of it, for example `exit-code` and `137`.
     pub attributes: Box<[(&'static str, Box<str>)]>,
 }
+
+#[cfg(test)]
+mod tests;

@@ -15,7 +15,7 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
-use super::{Failure, Owner, Phase, Pod};
+use super::{Failure, ObjectRef, Phase, Pod};
 use crate::{
     record::{
         CLUSTER_KINDS, IDENTITY_MAX_BYTES, ObjectKey, UidRef, UnixMs,
@@ -95,6 +95,8 @@ pub struct WireStatus<'a> {
 /// A Pod.
 #[derive(Debug, Default)]
 pub struct WirePod<'a> {
+    /// `Pod`; items of a list of Pods carry none.
+    pub kind: Text<'a>,
     /// Who it is.
     pub metadata: WireMeta<'a>,
     /// What was asked for.
@@ -213,6 +215,7 @@ fields!(WireStatus<'de> {
 });
 
 fields!(WirePod<'de> {
+    "kind" => kind,
     "metadata" => metadata,
     "spec" => spec,
     "status" => status,
@@ -405,7 +408,7 @@ impl WirePod<'_> {
             .find(|it| it.as_str() == &*self.status.phase)
     }
 
-    fn owner(&self) -> Option<Owner> {
+    fn owner(&self) -> Option<ObjectRef> {
         let it = self.metadata.owner.found.as_ref()?;
         let is_in_bounds = [&it.api_version, &it.uid]
             .iter()
@@ -420,7 +423,7 @@ impl WirePod<'_> {
         } else {
             ""
         };
-        Some(Owner {
+        Some(ObjectRef {
             api_version: (*it.api_version).into(),
             object: ObjectKey::new(namespace, &it.kind, &it.name)?,
             uid: UidRef::of(&it.uid).into(),

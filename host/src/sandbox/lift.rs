@@ -119,9 +119,10 @@ impl Check<'_> {
         if evidence.is_empty() {
             return Err(violation(format!("the finding {code} has no evidence")));
         }
-        let evidence = evidence
-            .into_iter()
-            .map(|idx| Ok(Evidence::of(self.event(idx)?)));
+        let evidence = evidence.into_iter().map(|idx| {
+            let is_own = self.subject.about(idx as usize).is_none();
+            Ok(Evidence::of(self.event(idx)?, is_own))
+        });
         let evidence = evidence.collect::<Result<_, CallFailure>>()?;
         Ok(Finding {
             attributes: self.attributes("a finding", &attributes)?,

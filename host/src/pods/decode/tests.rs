@@ -101,7 +101,7 @@ fn what_is_said_of_a_pod_is_kept_and_no_more() {
         uid: "7c1a3f0e-0000-4000-8000-000000000001".into(),
         node: Some("gpu-7".into()),
         phase: Some(Phase::Running),
-        owner: Some(Owner {
+        owner: Some(ObjectRef {
             api_version: "batch/v1".into(),
             object: ObjectKey::new("team-a", "Job", "train").unwrap(),
             uid: "u2".into(),
