@@ -22,7 +22,7 @@ use crate::{
     config::Config,
     plugins::PluginSet,
     record::UnixMs,
-    scope::{Kind, Watch},
+    scope::{Kind, LabelSelector, Namespace, Watch},
     text::{Visible, cut, in_a_line},
     watch::{Failure, Inspection, Selection, inspect},
 };
@@ -92,6 +92,7 @@ pub fn offline(config: &Config, plugins: &PluginSet) -> Vec<Check> {
     if let Some(warning) = config.scope.warning() {
         checks.push(Check::new(Verdict::Warning, "scope", warning));
     }
+    checks.push(pods(config.pods.selector.as_ref()));
     for it in &plugins.plugins {
         let of = &it.provenance;
         checks.push(Check::new(
@@ -120,6 +121,20 @@ pub fn offline(config: &Config, plugins: &PluginSet) -> Vec<Check> {
     checks
 }
 
+/// Which Pods are watched, and what it means if none are.
+fn pods(selector: Option<&LabelSelector>) -> Check {
+    let said = match selector {
+        None => {
+            "pods.selector is not set, so no Pod is asked for: what is kept grows with the Events of the \
+             scope, not with the workload"
+                .to_owned()
+        }
+        Some(it) if it.is_all() => "all of the scope are watched".to_owned(),
+        Some(it) => format!("those of the scope that `{it}` selects are watched"),
+    };
+    Check::new(Verdict::Ok, "pods", said)
+}
+
 /// What has to be asked of the cluster. `now` is by the wall clock.
 pub async fn online(config: &Config, client: &Client, now: UnixMs) -> Vec<Check> {
     let version = version(client).await;
@@ -132,13 +147,20 @@ pub async fn online(config: &Config, client: &Client, now: UnixMs) -> Vec<Check>
     checks.extend(kinds(config, client).await);
     for it in config.scope.watches() {
         let mut may_list = true;
-        for verb in ["list", "watch"] {
-            let check = permission(client, &it, verb).await;
+        for verb in VERBS {
+            let check = permission(client, it.namespace.as_ref(), EVENTS, verb).await;
             may_list &= check.verdict == Verdict::Ok || verb != "list";
             checks.push(check);
         }
         if may_list {
             checks.extend(events(config, client, &it, now).await);
+        }
+    }
+    if let Some(selector) = &config.pods.selector {
+        for it in config.scope.pod_watches(selector) {
+            for verb in VERBS {
+                checks.push(permission(client, it.namespace.as_ref(), PODS, verb).await);
+            }
         }
     }
     checks
@@ -236,20 +258,35 @@ fn kind_of(resource: &APIResourceDiscovery) -> &str {
     kind.and_then(|it| it.kind.as_deref()).unwrap_or_default()
 }
 
+/// What a watch does.
+const VERBS: [&str; 2] = ["list", "watch"];
+
+/// What may be permitted: how it is called, its group, and its resource.
+type Permitted = (&'static str, &'static str, &'static str);
+
+const EVENTS: Permitted = ("Events", "events.k8s.io", "events");
+
+const PODS: Permitted = ("Pods", "", "pods");
+
 /// Whether we may.
-async fn permission(client: &Client, watch: &Watch, verb: &str) -> Check {
-    let place = match &watch.namespace {
+async fn permission(
+    client: &Client,
+    namespace: Option<&Namespace>,
+    (name, group, resource): Permitted,
+    verb: &str,
+) -> Check {
+    let place = match namespace {
         Some(namespace) => format!("in namespace {namespace}"),
         None => "in the whole cluster".to_owned(),
     };
-    let what = format!("permission to {verb} Events {place}");
+    let what = format!("permission to {verb} {name} {place}");
     let review = SelfSubjectAccessReview {
         spec: SelfSubjectAccessReviewSpec {
             resource_attributes: Some(ResourceAttributes {
-                group: Some("events.k8s.io".to_owned()),
-                resource: Some("events".to_owned()),
+                group: Some(group.to_owned()),
+                resource: Some(resource.to_owned()),
                 verb: Some(verb.to_owned()),
-                namespace: watch.namespace.as_ref().map(ToString::to_string),
+                namespace: namespace.map(ToString::to_string),
                 ..ResourceAttributes::default()
             }),
             ..SelfSubjectAccessReviewSpec::default()
@@ -263,13 +300,14 @@ async fn permission(client: &Client, watch: &Watch, verb: &str) -> Check {
             Check::new(Verdict::Ok, what, "granted")
         }
         Ok(Ok(_)) => {
-            let rule = match &watch.namespace {
+            let rule = match namespace {
                 Some(namespace) => format!("a Role in {namespace}"),
                 None => "a ClusterRole".to_owned(),
             };
+            let group = if group.is_empty() { "\"\"" } else { group };
             let said = format!(
-                "not granted: bind our ServiceAccount to {rule} with apiGroups [events.k8s.io], \
-                 resources [events], verbs [list, watch]"
+                "not granted: bind our ServiceAccount to {rule} with apiGroups [{group}], resources \
+                 [{resource}], verbs [list, watch]"
             );
             Check::new(Verdict::Failed, what, said)
         }

@@ -33,7 +33,7 @@ mod value;
 pub use human::{Period, Size};
 pub use keys::{
     AdminConfig, ChangesConfig, Key, LogConfig, LogFormat, LogLevel, OutcomesConfig, PluginsConfig,
-    StoreConfig, TakenUp, WatchConfig,
+    PodsConfig, StoreConfig, TakenUp, WatchConfig,
 };
 pub use problems::{Place, Problem, Problems};
 
@@ -46,6 +46,8 @@ pub struct Config {
     pub scope: Scope,
     /// Where the plugins are.
     pub plugins: PluginsConfig,
+    /// Which Pods are watched.
+    pub pods: PodsConfig,
     /// What is kept of the Events.
     pub store: StoreConfig,
     /// What is kept of what plugins say.

@@ -85,6 +85,8 @@ pub struct Counters {
     pub clamped: AtomicU64,
     /// Events that said that they were deleted.
     pub deletions: AtomicU64,
+    /// Pods that came, other than to say that they are gone.
+    pub pods_received: AtomicU64,
     /// Subjects that lost a record before a plugin saw it, because too many did.
     pub unseen: AtomicU64,
     /// Events that waited for a pod that did not come, or that is over.

@@ -28,20 +28,23 @@ use kube::Client;
 use tokio::{
     net::TcpListener,
     signal::unix::{SignalKind, signal},
-    sync::Notify,
+    sync::{Notify, OnceCell},
     task::{JoinHandle, LocalSet, spawn_local, yield_now},
     time::{MissedTickBehavior, interval, sleep_until, timeout},
 };
 
 use crate::{
-    config::Config,
-    live::{Bounds, Counters, Live},
+    config::{Config, Period},
+    live::{Bounds, Counters, Live, PodBounds},
     plugins::PluginSet,
     record::{Caps, UnixMs},
-    scope::{self, Scope},
+    scope::{self, PodWatch, Scope},
     sink::{Closer, Outbox},
     store::{Confirmation, Seconds},
-    watch::{self, Budget, Informer, Observed, Settings, Shared, is_ready, self_check},
+    watch::{
+        self, Budget, Informer, Observed, Resource, Settings, Shared, answered_within, is_ready,
+        self_check,
+    },
 };
 
 mod admin;
@@ -60,6 +63,9 @@ const DRAIN: Duration = Duration::from_secs(4);
 /// costs the same for one Event as for twenty, and so does waking who makes it.
 /// What comes after a quiet moment is taken at once, and so is a full batch.
 const PACE: Duration = Duration::from_millis(4);
+
+/// How long Events wait at most for the Pods that they are about to be listed.
+const PODS_FIRST: Duration = Duration::from_secs(20);
 
 /// How often it is looked at what expires. A record is late by this at most.
 const TICK: Duration = Duration::from_secs(1);
@@ -143,12 +149,16 @@ impl Run {
                 source,
             })?;
         let client = watch::connect(&address).await?;
-        let informers = informers(&config, &plugins, &client);
+        let (pods, informers) = informers(&config, &plugins, &client);
+        let of_pods: Vec<_> = pods.iter().map(Informer::status).collect();
+        let of_events = informers.iter().map(Informer::status);
+        let watches: Vec<_> = of_pods.iter().cloned().chain(of_events).collect();
+        let n_watches = watches.len();
         let sources = Arc::new(Sources::new(
             Arc::clone(live.store()),
             Arc::clone(live.outcomes()),
             Arc::clone(live.counters()),
-            informers.iter().map(Informer::status).collect(),
+            watches,
             Arc::clone(&plugins),
             outbox.clone(),
         ));
@@ -157,7 +167,7 @@ impl Run {
             is_draining: AtomicBool::new(false),
         });
         if let Ok(at) = listener.local_addr() {
-            tracing::info!(%at, watches = informers.len(), "serving /livez, /readyz and /metrics");
+            tracing::info!(%at, watches = n_watches, "serving /livez, /readyz and /metrics");
         }
         if let Some(warning) = config.scope.warning() {
             tracing::warn!("{warning}");
@@ -175,9 +185,23 @@ impl Run {
             full_batch: config.limits.batch_events,
         };
         let mut tasks = Vec::new();
-        for (id, informer) in (0..).zip(informers) {
+        let mut ids = 0..;
+        for (informer, id) in pods.into_iter().zip(&mut ids) {
             let pipeline = pipeline.clone();
             tasks.push(spawn_local(async move {
+                informer
+                    .run(|listing, seen| pipeline.observe_pod(id, listing, seen))
+                    .await
+            }));
+        }
+        let (of_pods, known) = (Rc::new(of_pods), Rc::new(OnceCell::new()));
+        let pods_first = async move || {
+            known.get_or_init(|| pods_known(&of_pods)).await;
+        };
+        for (informer, id) in informers.into_iter().zip(ids) {
+            let (pipeline, pods_first) = (pipeline.clone(), pods_first.clone());
+            tasks.push(spawn_local(async move {
+                pods_first().await;
                 informer
                     .run(|listing, seen| pipeline.observe(id, listing, seen))
                     .await
@@ -185,7 +209,10 @@ impl Run {
         }
         let watches = wanted(&config.scope, &plugins);
         let counters = Arc::clone(pipeline.live.borrow().counters());
-        tasks.push(spawn_local(self_checked(client, watches, counters)));
+        tasks.push(spawn_local(async move {
+            pods_first().await;
+            self_checked(client, watches, counters).await
+        }));
         let reload = Reload::new(path, config, pipeline.clone(), set_log_level);
         tasks.push(spawn_local(reload.run()));
         tasks.push(spawn_local(pipeline.clone().pump()));
@@ -221,7 +248,7 @@ fn live(
 ) -> io::Result<Live> {
     let wake = Arc::clone(wake);
     let on_done: Arc<dyn Fn() + Send + Sync> = Arc::new(move || wake.notify_one());
-    Live::new(
+    let mut live = Live::new(
         epoch,
         config.scope.clone(),
         Arc::clone(plugins),
@@ -230,7 +257,11 @@ fn live(
         bounds(config),
         workers(config),
         &on_done,
-    )
+    )?;
+    if let Some(bounds) = pod_bounds(config) {
+        live.watch_pods(bounds);
+    }
+    Ok(live)
 }
 
 /// The way from a watch to the outbox, as every task has it.
@@ -261,14 +292,43 @@ impl Pipeline {
             Observed::Deleted(event) => live.delete(&event),
             Observed::Synced => {
                 live.sweep(watch, listing, at);
-                if is_ready(self.sources.watches.iter().map(|it| &**it)) {
-                    live.listed();
-                }
+                self.listed(&mut live);
             }
         }
         // What comes together is classified together.
         if is_turn || self.full_batch <= live.n_waiting() {
             self.wake.notify_one();
+        }
+    }
+
+    fn observe_pod(&self, watch: u16, listing: u32, seen: Observed<'_, PodWatch>) {
+        let at = self.clock.seconds();
+        let mut live = self.live.borrow_mut();
+        let is_turn = matches!(seen, Observed::Paused | Observed::Synced);
+        match seen {
+            Observed::Paused => {}
+            Observed::Put(pod) => {
+                let confirmed = Confirmation { watch, listing, at };
+                live.put_pod(&pod, confirmed);
+            }
+            Observed::Deleted(pod) => {
+                let confirmed = Confirmation { watch, listing, at };
+                live.delete_pod(&pod, confirmed);
+            }
+            Observed::Synced => {
+                live.sweep_pods(watch, listing, at);
+                self.listed(&mut live);
+            }
+        }
+        if is_turn || self.full_batch <= live.n_waiting() {
+            self.wake.notify_one();
+        }
+    }
+
+    /// Looks whether all watches have an answer.
+    fn listed(&self, live: &mut Live) {
+        if is_ready(self.sources.watches.iter().map(|it| &**it)) {
+            live.listed();
         }
     }
 
@@ -361,8 +421,21 @@ fn wall_clock() -> UnixMs {
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// The watches that a classifier could use anything of.
-fn informers(config: &Config, plugins: &PluginSet, client: &Client) -> Vec<Informer> {
+/// Waits until it is known which Pods there are, or that this will not be known soon.
+async fn pods_known(watches: &[Arc<watch::Status>]) {
+    answered_within(watches, PODS_FIRST).await;
+    for it in watches.iter().filter(|it| !it.has_listed()) {
+        let (watch, state) = (it.watch(), it.tell());
+        tracing::warn!(%watch, state, "Events are watched though it is not known which Pods there are");
+    }
+}
+
+/// The watches of Pods, and those of Events, that a classifier could use anything of.
+fn informers(
+    config: &Config,
+    plugins: &PluginSet,
+    client: &Client,
+) -> (Vec<Informer<PodWatch>>, Vec<Informer>) {
     let watch = &config.watch;
     let settings = Settings {
         timeout: watch.timeout.get(),
@@ -373,10 +446,25 @@ fn informers(config: &Config, plugins: &PluginSet, client: &Client) -> Vec<Infor
     };
     let budget = Budget::new(watch.pages_bytes.get(), watch.line_bytes.get());
     let shared = Shared::new(watch.lists, budget);
-    wanted(&config.scope, plugins)
-        .into_iter()
-        .map(|it| Informer::new(client.clone(), it, settings.clone(), shared.clone()))
-        .collect()
+    let events = wanted(&config.scope, plugins);
+    let pods = match &config.pods.selector {
+        Some(selector) if !events.is_empty() => config.scope.pod_watches(selector),
+        _ => Vec::new(),
+    };
+    (
+        watching(pods, client, &settings, &shared),
+        watching(events, client, &settings, &shared),
+    )
+}
+
+fn watching<R: Resource + Clone>(
+    watches: Vec<R>,
+    client: &Client,
+    settings: &Settings,
+    shared: &Shared,
+) -> Vec<Informer<R>> {
+    let of = |it| Informer::new(client.clone(), it, settings.clone(), shared.clone());
+    watches.into_iter().map(of).collect()
 }
 
 /// What of a scope any classifier is interested in: nobody else reads it, so the
@@ -410,6 +498,20 @@ fn bounds(config: &Config) -> Bounds {
         outcome_bytes: config.outcomes.bytes.get(),
         time_to_live: Seconds::try_from(ttl).unwrap_or(Seconds::MAX),
     }
+}
+
+/// None where no pod is selected.
+fn pod_bounds(config: &Config) -> Option<PodBounds> {
+    let seconds = |it: Period| Seconds::try_from(it.get().as_secs()).unwrap_or(Seconds::MAX);
+    let pods = &config.pods;
+    pods.selector.as_ref()?;
+    Some(PodBounds {
+        labels: pods.labels.iter().map(|it| it.as_str().into()).collect(),
+        max: pods.max,
+        grace: seconds(pods.grace),
+        wait: seconds(pods.wait),
+        outcome_grace: seconds(config.outcomes.grace),
+    })
 }
 
 /// Instances are pooled for 16 at once; more threads would wait for them.

@@ -1,4 +1,4 @@
-//! Whose Events are asked for: namespaces, or the cluster, times kinds.
+//! Whose Events are asked for: namespaces, or the cluster, times kinds; and which Pods.
 //!
 //! The API server refuses a field selector with a wrong label, but answers one
 //! with a wrong value (`regarding.kind=pod`) with an empty list, for ever. So a
@@ -11,8 +11,10 @@
 
 use std::{collections::BTreeSet, fmt};
 
+mod labels;
 mod names;
 
+pub use labels::{LabelError, LabelKey, LabelSelector, SELECTOR_MAX_BYTES};
 pub use names::{Glob, Kind, NameError, Namespace};
 
 /// Which Events are asked for.
@@ -47,6 +49,15 @@ pub struct Watch {
     pub namespace: Option<Namespace>,
     /// The kind of what the Events regard.
     pub kind: Kind,
+}
+
+/// One LIST and WATCH of Pods that is to be kept up.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PodWatch {
+    /// Where; in all namespaces if there is none.
+    pub namespace: Option<Namespace>,
+    /// Which of the Pods there.
+    pub selector: LabelSelector,
 }
 
 /// More watches than this are warned about. An arbitrary number: each is a
@@ -121,6 +132,21 @@ impl Scope {
         watches
     }
 
+    /// Where the Pods of a selector are to be watched: in each namespace, or in all.
+    #[must_use]
+    pub fn pod_watches(&self, selector: &LabelSelector) -> Vec<PodWatch> {
+        let of = |namespace| PodWatch {
+            namespace,
+            selector: selector.clone(),
+        };
+        match &self.reach {
+            Reach::Namespaces(namespaces) => {
+                namespaces.iter().map(|it| of(Some(it.clone()))).collect()
+            }
+            Reach::Cluster { .. } => vec![of(None)],
+        }
+    }
+
     /// How many [`watches`](Self::watches) there are.
     fn n_watches(&self) -> usize {
         let n_cluster_scoped = self.kinds.intersection(&self.cluster_scoped).count();
@@ -178,6 +204,15 @@ impl fmt::Display for Watch {
         match &self.namespace {
             Some(namespace) => write!(f, "{} in {namespace}", self.kind),
             None => write!(f, "{} everywhere", self.kind),
+        }
+    }
+}
+
+impl fmt::Display for PodWatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.namespace {
+            Some(namespace) => write!(f, "pods in {namespace}"),
+            None => f.write_str("pods everywhere"),
         }
     }
 }

@@ -1,19 +1,20 @@
-//! The Events of a scope, as the apiserver tells them.
+//! The Events of a scope, and the Pods that they are about, as the apiserver tells them.
 //!
-//! One [`Informer`] is one LIST and then one watch of one kind in one namespace, for
-//! as long as the process lives. It never gives up and never ends: whatever fails
+//! One [`Informer`] is one LIST and then one watch of Events about one kind, or of
+//! Pods, in one namespace, for as long as the process lives. It never gives up and never ends: whatever fails
 //! is classed, counted and tried again. What it must not do is go on as if
 //! nothing was missing, so:
 //!
 //! * Every LIST has a number, and what it does not confirm is gone: whoever holds
 //!   records sweeps on [`Observed::Synced`]. That DELETED comes is never relied on.
 //! * A version that is compacted (410) is routine: Events have no watch cache, so
-//!   no bookmark ever comes, and a quiet watch outlives its version.
+//!   no bookmark ever comes, and a quiet watch outlives its version. Of Pods
+//!   bookmarks come, and move it on.
 //! * A watch that ends at once is a failure, and so is one that does not end when
 //!   the server said that it would.
 //! * Only a watch that lasted resets the wait after a failure. A LIST does not.
 //!
-//! Nothing is held but one Event at a time and the version to go on from. It is
+//! Nothing is held but one object at a time and the version to go on from. It is
 //! ours and not kube's own watcher because that one spins on a server that closes
 //! watches at once, never recovers from a 410 that comes as a status, hangs on a
 //! LIST that is never answered, and lets one bad item stop all others.
@@ -40,7 +41,7 @@ use tokio::{
 };
 
 use crate::{
-    record::decode::{Text, WireEvent, from_json},
+    record::decode::{Text, from_json},
     scope::Watch,
 };
 
@@ -51,6 +52,7 @@ mod inflow;
 mod lines;
 mod once;
 mod page;
+mod resource;
 mod self_check;
 mod status;
 #[cfg(test)]
@@ -60,13 +62,15 @@ pub use connect::{Address, Unreachable, client, connect};
 pub use failure::{Class, Failure};
 pub use inflow::Budget;
 pub use once::{get_pod, list_events};
+pub use resource::{Resource, Watched};
 pub use self_check::{Inspection, Selection, inspect, self_check};
-pub use status::{Phase, Status, is_ready};
+pub use status::{Phase, Status, answered_within, is_ready};
 
 use backoff::Backoff;
 use inflow::Inflow;
 use lines::{Line, Lines};
 use page::Item;
+use resource::sealed::Asked;
 
 /// How a watch goes about it.
 #[derive(Clone, Debug)]
@@ -120,13 +124,14 @@ impl Default for Shared {
     }
 }
 
-/// What a watch saw.
+/// What a watch of Events saw, or one of Pods.
 #[derive(Debug)]
-pub enum Observed<'a> {
-    /// An Event that exists.
-    Put(WireEvent<'a>),
-    /// An Event that is deleted, as it was last.
-    Deleted(WireEvent<'a>),
+pub enum Observed<'a, R: Resource = Watch> {
+    /// One that exists.
+    Put(R::Wire<'a>),
+    /// One that is deleted, as it was last; or a Pod that is not selected any more, as
+    /// it is now.
+    Deleted(R::Wire<'a>),
     /// A LIST is read to its end: what was last put under an earlier number is gone.
     Synced,
     /// There is no more news for now.
@@ -151,13 +156,12 @@ const MARGIN: Duration = Duration::from_secs(5);
 const STATUS_MAX: usize = 64 << 10;
 
 /// One LIST and watch, for ever.
-pub struct Informer {
+pub struct Informer<R: Resource = Watch> {
     client: Client,
+    asked: R,
     status: Arc<Status>,
     settings: Settings,
     shared: Shared,
-    path: String,
-    selector: String,
     backoff: Backoff,
     random: fastrand::Rng,
     listing: Listing,
@@ -167,17 +171,15 @@ pub struct Informer {
     from: Option<String>,
 }
 
-impl Informer {
+impl<R: Resource + Clone> Informer<R> {
     /// Nothing is asked yet.
     #[must_use]
-    pub fn new(client: Client, watch: Watch, settings: Settings, shared: Shared) -> Self {
+    pub fn new(client: Client, asked: R, settings: Settings, shared: Shared) -> Self {
         let mut random = fastrand::Rng::new();
-        let path = path(&watch);
         Self {
             client,
-            path,
-            selector: watch.field_selector(),
-            status: Arc::new(Status::new(watch)),
+            status: Arc::new(Status::new(asked.clone().watched())),
+            asked,
             backoff: Backoff::new(settings.backoff_max, random.fork()),
             random,
             limit: settings.page_size,
@@ -195,7 +197,7 @@ impl Informer {
     }
 
     /// Watches for ever.
-    pub async fn run(mut self, mut on: impl FnMut(Listing, Observed<'_>)) -> Infallible {
+    pub async fn run(mut self, mut on: impl FnMut(Listing, Observed<'_, R>)) -> Infallible {
         loop {
             let done = match self.from.take() {
                 None => self.list(&mut on).await.map(Some),
@@ -223,7 +225,7 @@ impl Informer {
     /// Reads a LIST to its end, and says from where to watch.
     async fn list(
         &mut self,
-        on: &mut impl FnMut(Listing, Observed<'_>),
+        on: &mut impl FnMut(Listing, Observed<'_, R>),
     ) -> Result<String, Failure> {
         let lists = Arc::clone(&self.shared.lists);
         self.status.enter(Phase::Waiting);
@@ -255,21 +257,22 @@ impl Informer {
     async fn page(
         &self,
         next: &str,
-        on: &mut impl FnMut(Listing, Observed<'_>),
+        on: &mut impl FnMut(Listing, Observed<'_, R>),
     ) -> Result<page::PageEnd, Failure> {
         let params = ListParams {
-            field_selector: Some(self.selector.clone()),
+            field_selector: self.asked.field_selector(),
+            label_selector: self.asked.label_selector(),
             limit: Some(self.limit),
             continue_token: (!next.is_empty()).then(|| next.to_owned()),
             ..ListParams::default()
         };
-        let request = Request::new(&self.path).list(&params);
+        let request = Request::new(self.asked.path()).list(&params);
         let body = self.send(request).await?;
         let event_max = self.shared.budget.event_max;
         let mut inflow = Inflow::new(body, &self.shared.budget);
         page::read(&mut inflow, event_max, |item| match item {
             Item::Whole(bytes) => match from_json(bytes) {
-                Ok(event) => on(self.listing, Observed::Put(event)),
+                Ok(object) => on(self.listing, Observed::Put(object)),
                 Err(err) => self.undecodable("an item of a LIST", &err),
             },
             Item::TooLong => self.too_long("an item of a LIST"),
@@ -282,11 +285,12 @@ impl Informer {
     async fn watch(
         &mut self,
         mut version: String,
-        on: &mut impl FnMut(Listing, Observed<'_>),
+        on: &mut impl FnMut(Listing, Observed<'_, R>),
     ) -> Result<Option<String>, Failure> {
         let asked = self.settings.timeout.mul_f64(0.8 + 0.2 * self.random.f64());
         let params = WatchParams {
-            field_selector: Some(self.selector.clone()),
+            field_selector: self.asked.field_selector(),
+            label_selector: self.asked.label_selector(),
             timeout: Some(u32::try_from(asked.as_secs()).unwrap_or(u32::MAX).max(1)),
             ..WatchParams::default()
         };
@@ -327,9 +331,9 @@ impl Informer {
         version: &mut String,
         n_frames: &mut u64,
         until: Instant,
-        on: &mut impl FnMut(Listing, Observed<'_>),
+        on: &mut impl FnMut(Listing, Observed<'_, R>),
     ) -> Result<(), Failure> {
-        let request = Request::new(&self.path).watch(params, version);
+        let request = Request::new(self.asked.path()).watch(params, version);
         let deadline = self.settings.start_deadline;
         let body = timeout(deadline, self.send(request))
             .await
@@ -372,17 +376,16 @@ impl Informer {
         &self,
         line: &[u8],
         version: &mut String,
-        on: &mut impl FnMut(Listing, Observed<'_>),
+        on: &mut impl FnMut(Listing, Observed<'_, R>),
     ) -> Result<(), Failure> {
         #[derive(Deserialize)]
-        struct Frame<'a> {
+        struct Frame<'a, T> {
             #[serde(borrow, rename = "type")]
             kind: Text<'a>,
-            #[serde(borrow)]
-            object: WireEvent<'a>,
+            object: T,
         }
 
-        let Frame { kind, object } = match from_json(line) {
+        let Frame { kind, object } = match from_json::<Frame<'_, R::Wire<'_>>>(line) {
             Ok(frame) => frame,
             Err(err) => {
                 self.undecodable("a frame", &err);
@@ -393,9 +396,10 @@ impl Informer {
             return Err(refusal(line));
         }
         let is_known = ["ADDED", "MODIFIED", "DELETED", "BOOKMARK"].contains(&&*kind);
-        if is_known && !object.metadata.resource_version.is_empty() {
+        let its = R::version(&object);
+        if is_known && !its.is_empty() {
             version.clear();
-            version.push_str(&object.metadata.resource_version);
+            version.push_str(its);
         }
         match &*kind {
             "ADDED" | "MODIFIED" => on(self.listing, Observed::Put(object)),
@@ -417,21 +421,13 @@ impl Informer {
     fn undecodable(&self, what: &str, why: &dyn std::fmt::Display) {
         self.status.undecodable.fetch_add(1, Relaxed);
         let watch = self.status.watch();
-        tracing::warn!(%watch, "{what} is no Event and is skipped: {why}");
+        tracing::warn!(%watch, "{what} is no {} and is skipped: {why}", R::NAME);
     }
 
     fn too_long(&self, what: &str) {
         self.status.too_long.fetch_add(1, Relaxed);
         let (watch, max) = (self.status.watch(), self.shared.budget.event_max);
         tracing::warn!(%watch, "{what} is longer than {max} bytes and is skipped");
-    }
-}
-
-/// Where the Events of a watch are.
-fn path(watch: &Watch) -> String {
-    match &watch.namespace {
-        Some(namespace) => format!("/apis/events.k8s.io/v1/namespaces/{namespace}/events"),
-        None => "/apis/events.k8s.io/v1/events".to_owned(),
     }
 }
 

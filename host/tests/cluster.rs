@@ -20,7 +20,7 @@ use kube::Client;
 use serde_json::{Value, json};
 use support::{
     running::{Running, config, plugins},
-    testbed::{self, Entry, Options, Overlay, Testbed, core_event, get, post, until},
+    testbed::{self, Entry, Options, Overlay, Testbed, core_event, get, permit_pods, post, until},
 };
 
 /// What `portent check` says, and whether all is well.
@@ -167,6 +167,12 @@ async fn with_the_roles_of_the_manifests_it_works_and_asks_for_nothing_else() {
     });
     let (is_well, checks) = check(&portent.config(), &account.kubeconfig);
     assert!(is_well, "{checks:#?}");
+    let of_pods = checks.iter().find(|it| it["what"] == "pods").unwrap();
+    let said = of_pods["said"].as_str().unwrap();
+    assert!(
+        said.starts_with("pods.selector is not set, so no Pod is asked for"),
+        "{said}"
+    );
     let proven = checks.iter().filter(|it| {
         it["what"].as_str().unwrap().starts_with("field selector") && it["verdict"] == "ok"
     });
@@ -206,6 +212,118 @@ async fn with_the_roles_of_the_manifests_it_works_and_asks_for_nothing_else() {
         failed(&checks),
         ["permission to watch Events in namespace roles-b"]
     );
+}
+
+/// Makes a pod that nothing schedules, labelled `app=APP,tier=a`.
+async fn make_pod(admin: &Client, namespace: &str, name: &str, app: &str) {
+    let pod = json!({
+        "metadata": { "name": name, "labels": { "app": app, "tier": "a" } },
+        "spec": { "containers": [{ "name": "main", "image": "image" }] },
+    });
+    post(admin, &format!("/api/v1/namespaces/{namespace}/pods"), &pod).await;
+}
+
+#[tokio::test]
+async fn pods_are_asked_for_first_and_as_they_are_selected_and_a_check_knows_who_may() {
+    let Some(plugins) = plugins() else { return };
+    let Some(testbed) = Testbed::shared().await else {
+        return;
+    };
+    let admin = testbed.admin().await;
+    for it in ["pods-a", "pods-b"] {
+        testbed.namespace(it, &[]).await;
+        for (name, app) in [("one", "trainer"), ("two", "trainer"), ("other", "web")] {
+            make_pod(&admin, it, name, app).await;
+        }
+    }
+    let more = "pods:\n  selector: app=trainer,tier in (a,b)\n";
+    let config = config(&["pods-a", "pods-b"], &plugins, more);
+    let overlay = Overlay {
+        namespace: "pods-watching",
+        watched: &["pods-a", "pods-b"],
+        config: &config,
+        plugins: &[],
+    };
+    let folder = overlay.write();
+    permit_pods(folder.path(), "pods-a");
+    let example = folder.path().join("example");
+    testbed.apply(&testbed.render(&example));
+    let account = testbed.account("pods-watching", "portent").await;
+    let client = testbed::client(&account.kubeconfig).await;
+    for it in [
+        "/api/v1/namespaces/pods-a/pods",
+        "/apis/events.k8s.io/v1/namespaces/pods-b/events",
+    ] {
+        until("the permission", || async { get(&client, it).await.ok() }).await;
+    }
+    let n_before = testbed.audit(&account.user).len();
+
+    let mut portent = Running::start(&config, &account.kubeconfig);
+    portent.until_ready();
+    assert_eq!(portent.metric("portent_pods_received_total", &[]), 2);
+    let (_, text) = portent.get("/readyz?verbose");
+    assert!(
+        text.contains("watch pods in pods-b ok: refused (forbidden)"),
+        "{text}"
+    );
+    // The pods of what it may read are watched, and so are the Events of both.
+    make_pod(&admin, "pods-a", "three", "trainer").await;
+    portent.until("the new pod", |it| {
+        (it.metric("portent_pods_received_total", &[]) == 3).then_some(())
+    });
+    let of_both = ["pods-a", "pods-b"].map(|it| core_event(it, "Pod", "one", 1));
+    testbed.write(of_both.into_iter()).await;
+    portent.until("both Events", |it| {
+        (it.metric("portent_events_received_total", &[]) == 2).then_some(())
+    });
+    let (_, checks) = check(&portent.config(), &account.kubeconfig);
+    let forbidden =
+        ["list", "watch"].map(|it| format!("permission to {it} Pods in namespace pods-b"));
+    assert_eq!(failed(&checks), forbidden);
+    let (status, _) = portent.terminate();
+    assert!(status.success());
+
+    let asked = testbed
+        .audit_with(&account.user, |it| {
+            it.verb == "watch" && it.stage == "ResponseComplete"
+        })
+        .await;
+    let of = |it: &&Entry, resource: &str| {
+        it.object_ref
+            .as_ref()
+            .is_some_and(|it| it.resource == resource)
+    };
+    let run = asked[n_before..].iter();
+    let first = run.clone().position(|it| of(&it, "events")).unwrap();
+    let answers: Vec<_> = run
+        .clone()
+        .take(first)
+        .filter(|it| of(it, "pods") && it.verb == "list")
+        .map(|it| {
+            (
+                &*it.object_ref.as_ref().unwrap().namespace,
+                it.response_status.as_ref().unwrap().code,
+            )
+        })
+        .collect();
+    assert!(
+        answers.contains(&("pods-a", 200)) && answers.contains(&("pods-b", 403)),
+        "{answers:?}"
+    );
+    for it in run.filter(|it| of(it, "pods")) {
+        let selector = "labelSelector=app%3Dtrainer%2Ctier+in+%28a%2Cb%29";
+        assert!(it.uri.contains(selector), "{}", it.uri);
+        assert!(["list", "watch"].contains(&&*it.verb), "{it:?}");
+    }
+
+    // With the component everywhere, nothing is wrong.
+    permit_pods(folder.path(), "pods-b");
+    testbed.apply(&testbed.render(&example));
+    until("that the server takes it up", || async {
+        let (is_well, _) = check(&example.join("portent/portent.yaml"), &account.kubeconfig);
+        is_well.then_some(())
+    })
+    .await;
 }
 
 #[tokio::test]

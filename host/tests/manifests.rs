@@ -6,7 +6,7 @@ mod support;
 
 use kube::Client;
 use serde_json::{Value, json};
-use support::testbed::{self, Overlay, Testbed, get, post, until};
+use support::testbed::{self, Overlay, Testbed, get, permit_pods, post, until};
 
 /// As YAML, a document after another. They come from kubectl, so JSON can be had for the asking.
 fn objects(testbed: &Testbed, rendered: &str) -> Vec<Value> {
@@ -67,6 +67,47 @@ async fn the_example_may_read_events_where_it_has_a_role_and_do_nothing_else() {
         ("GET", "/api/v1/namespaces/team-a/secrets".to_owned()),
         ("GET", "/api/v1/namespaces/portent/configmaps".to_owned()),
         ("GET", "/api/v1/nodes".to_owned()),
+    ] {
+        assert_eq!(status(&client, method, &path).await, 403, "{method} {path}");
+    }
+}
+
+#[tokio::test]
+async fn where_the_component_is_named_it_may_list_and_watch_pods_too_and_nowhere_else() {
+    let Some(testbed) = Testbed::shared().await else {
+        return;
+    };
+    let watched = ["with-pods", "without-pods"];
+    for it in watched {
+        testbed.namespace(it, &[]).await;
+    }
+    let overlay = Overlay {
+        namespace: "pods-portent",
+        watched: &watched,
+        config: "",
+        plugins: &[],
+    };
+    let folder = overlay.write();
+    permit_pods(folder.path(), "with-pods");
+    testbed.apply(&testbed.render(&folder.path().join("example")));
+
+    let account = testbed.account("pods-portent", "portent").await;
+    let client = testbed::client(&account.kubeconfig).await;
+    let pods = |namespace| format!("/api/v1/namespaces/{namespace}/pods");
+    until("permission to list", || async {
+        get(&client, &pods("with-pods")).await.ok()
+    })
+    .await;
+    let watch = format!("{}?watch=true&timeoutSeconds=1", pods("with-pods"));
+    assert_eq!(status(&client, "GET", &watch).await, 200, "{watch}");
+    let events = "/apis/events.k8s.io/v1/namespaces/with-pods/events".to_owned();
+    assert_eq!(status(&client, "GET", &events).await, 200);
+    for (method, path) in [
+        ("GET", pods("without-pods")),
+        ("GET", "/api/v1/pods".to_owned()),
+        ("GET", format!("{}/some", pods("with-pods"))),
+        ("GET", format!("{}/some/log", pods("with-pods"))),
+        ("DELETE", format!("{}/some", pods("with-pods"))),
     ] {
         assert_eq!(status(&client, method, &path).await, 403, "{method} {path}");
     }

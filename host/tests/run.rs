@@ -58,9 +58,10 @@ fn it_tells_of_what_it_lists_and_then_of_what_is_new_and_ends_when_asked() {
     let (_folder, kubeconfig) = kubeconfig(&server);
     let mut portent = Running::start(&config(&["ns"], &plugins, ""), &kubeconfig);
     portent.until_ready();
-    let changes = portent.until("both changes", |it| {
+    let changes = portent.until("changes of both", |it| {
         let changes = it.changes();
-        (2 <= changes.len()).then_some(changes)
+        let told = |pod: &str| changes.iter().any(|it| it["object"]["name"] == pod);
+        (told("p") && told("q")).then_some(changes)
     });
     let of = |pod: &str| {
         changes
@@ -470,4 +471,119 @@ fn the_page_for_operators_lists_what_there_is() {
     for state in portent::watch::Phase::LABELS {
         assert!(page.contains(&format!("| `{state}` | ")), "{state}");
     }
+}
+
+/// Answers as long as Pods are asked for with this, and Events with none.
+fn with_pods(pods: impl Fn(&Asked) -> Answer) -> impl Fn(&Asked) -> Answer {
+    let events = quiet(Vec::new());
+    move |it| {
+        if it.uri.contains("/pods?") {
+            pods(it)
+        } else {
+            events(it)
+        }
+    }
+}
+
+const ALL_PODS: &str = "pods:\n  selector: \"\"\nwatch:\n  backoffMax: 1s\n";
+
+#[test]
+fn pods_are_listed_before_anything_is_asked_of_events() {
+    let Some(plugins) = plugins() else { return };
+    let server = Apiserver::start(with_pods(|it| match (it.n, it.is_watch()) {
+        // Both fail at first, so that there is time enough to be early.
+        (..4, _) => Answer::status(500, "Odd"),
+        (_, true) => Answer::Pieces(Vec::new(), Then::Silence),
+        (_, false) => Answer::json(list(10, "", &["{}".to_owned(), "7".to_owned()])),
+    }));
+    let (_folder, kubeconfig) = kubeconfig(&server);
+    let portent = Running::start(&config(&["a", "b"], &plugins, ALL_PODS), &kubeconfig);
+    portent.until_ready();
+    let asked = server.asked();
+    let first = asked.iter().position(|it| it.uri.contains("/events?"));
+    let lists = asked[..first.unwrap()].iter().filter(|it| !it.is_watch());
+    for namespace in ["a", "b"] {
+        let of = format!("/api/v1/namespaces/{namespace}/pods?");
+        let n_listed = lists
+            .clone()
+            .filter(|it| 4 <= it.n && it.uri.starts_with(&of));
+        assert_eq!(n_listed.count(), 1, "{namespace}: {asked:#?}");
+    }
+    assert_eq!(portent.metric("portent_pods_received_total", &[]), 4);
+    assert_eq!(
+        portent.metric("portent_pods_rejected_total", &["undecodable"]),
+        2
+    );
+    assert_eq!(portent.metric("portent_events_rejected_total", &[]), 0);
+    let n_lists = |resource| portent.metric("portent_watch_lists_total", &[resource, "Pod"]);
+    assert_eq!((n_lists("pods"), n_lists("events")), (6, 2));
+}
+
+#[test]
+fn pods_that_may_not_be_read_are_named_and_events_are_watched_all_the_same() {
+    let Some(plugins) = plugins() else { return };
+    let server = Apiserver::start(with_pods(|_| Answer::status(403, "Forbidden")));
+    let (_folder, kubeconfig) = kubeconfig(&server);
+    let portent = Running::start(&config(&["ns"], &plugins, ALL_PODS), &kubeconfig);
+    portent.until_ready();
+    let (_, text) = portent.get("/readyz?verbose");
+    assert!(
+        text.contains("watch pods in ns ok: refused (forbidden), never listed"),
+        "{text}"
+    );
+    assert!(text.contains("1 of 2 watches have listed"), "{text}");
+    assert_eq!(
+        portent.metric("portent_watch_state", &["pods", "ns", "refused"]),
+        1
+    );
+    assert_eq!(
+        portent.metric("portent_watch_state", &["events", "ns", "refused"]),
+        0
+    );
+    let said = "Events are watched though it is not known which Pods there are";
+    let log = portent.log();
+    let warned: Vec<_> = log
+        .iter()
+        .filter(|it| it["fields"]["message"] == said)
+        .map(|it| it["fields"]["watch"].as_str().unwrap())
+        .collect();
+    assert_eq!(warned, ["pods in ns"]);
+}
+
+#[test]
+fn events_that_may_not_be_read_are_not_made_up_for_by_pods() {
+    let Some(plugins) = plugins() else { return };
+    let server = Apiserver::start(|it| match (it.uri.contains("/events?"), it.is_watch()) {
+        (true, _) => Answer::status(403, "Forbidden"),
+        (false, true) => Answer::Pieces(Vec::new(), Then::Silence),
+        (false, false) => Answer::json(list(10, "", &[])),
+    });
+    let (_folder, kubeconfig) = kubeconfig(&server);
+    let portent = Running::start(&config(&["ns"], &plugins, ALL_PODS), &kubeconfig);
+    portent.until("the refusal", |it| {
+        (it.metric("portent_watch_state", &["events", "refused"]) == 1).then_some(())
+    });
+    let (code, text) = portent.get("/readyz");
+    assert_eq!(code, 503, "{text}");
+}
+
+#[test]
+fn without_a_selector_no_pod_is_asked_for_and_without_a_plugin_none_either() {
+    let Some(plugins) = plugins() else { return };
+    let server = Apiserver::start(quiet(Vec::new()));
+    let (folder, kubeconfig) = kubeconfig(&server);
+    for (plugins, more) in [
+        (&*plugins, "pods:\n  grace: 5m\n"),
+        (folder.path(), ALL_PODS),
+    ] {
+        let mut portent = Running::start(&config(&["ns"], plugins, more), &kubeconfig);
+        portent.until_ready();
+        portent.terminate();
+    }
+    let asked = server.asked();
+    assert!(
+        asked.iter().all(|it| it.uri.contains("/events?")),
+        "{asked:#?}"
+    );
+    assert!(!asked.is_empty());
 }

@@ -13,8 +13,12 @@ use std::{
 
 use futures_util::future::select_all;
 use portent::{
+    pods::decode::WirePod,
     scope,
-    watch::{Budget, Class, Informer, Observed, Phase, Settings, Shared, Status, client, is_ready},
+    watch::{
+        Budget, Class, Informer, Observed, Phase, Resource, Settings, Shared, Status,
+        answered_within, client, is_ready,
+    },
 };
 use support::apiserver::{Answer, Apiserver, Asked, Then, event, event_with, frame, list, status};
 
@@ -48,12 +52,12 @@ fn pods() -> scope::Watch {
 
 /// Runs informers against a server until it is enough; `on` is told which of them saw what.
 #[track_caller]
-fn run_until(
+fn run_until<R: Resource + Clone>(
     url: &str,
     settings: &Settings,
     shared: &Shared,
-    watches: &[scope::Watch],
-    on: impl Fn(usize, u32, Observed<'_>),
+    watches: &[R],
+    on: impl Fn(usize, u32, Observed<'_, R>),
     enough: impl Fn(&[Arc<Status>]) -> bool,
 ) -> Vec<Arc<Status>> {
     let config = kube::Config::new(url.parse().unwrap());
@@ -679,4 +683,136 @@ fn the_connection_is_asked_whether_it_is_still_there() {
     watch_until(&server, &settings(), &Shared::default(), |_, asked| {
         asked.last().is_some_and(Asked::is_watch) && is_kept_alive()
     });
+}
+
+/// Watches pods until it is enough of what was told, as [`watch`] does.
+#[track_caller]
+fn watch_pods(
+    selector: &str,
+    namespace: Option<&str>,
+    script: impl Fn(&Asked) -> Answer + Send + Sync + 'static,
+    enough: impl Fn(&Told, &Status) -> bool,
+) -> (Told, Vec<Asked>, Arc<Status>) {
+    let server = Apiserver::start(script);
+    let told = RefCell::<Told>::default();
+    let on = |_, listing, seen: Observed<'_, scope::PodWatch>| {
+        let named = |it: &WirePod<'_>| it.metadata.name.to_string();
+        let it = match seen {
+            Observed::Put(it) => format!("+{} on {}", named(&it), &*it.spec.node_name),
+            Observed::Deleted(it) => format!("-{}", named(&it)),
+            Observed::Synced => "synced".to_owned(),
+            Observed::Paused => return,
+        };
+        told.borrow_mut().push((listing, it));
+    };
+    let enough = |all: &[Arc<Status>]| enough(&told.borrow(), &all[0]);
+    let of = scope::PodWatch {
+        namespace: namespace.map(|it| it.parse().unwrap()),
+        selector: selector.parse().unwrap(),
+    };
+    let shared = Shared::default();
+    let mut statuses = run_until(&server.url(), &settings(), &shared, &[of], on, enough);
+    (told.take(), server.asked(), statuses.remove(0))
+}
+
+fn pod(name: &str, version: u64, node: &str) -> String {
+    format!(
+        r#"{{"metadata":{{"name":"{name}","namespace":"ns","uid":"uid-{name}","resourceVersion":"{version}"}},"spec":{{"nodeName":"{node}"}},"status":{{"phase":"Running"}}}}"#
+    )
+}
+
+#[test]
+fn pods_are_listed_and_watched_by_their_labels() {
+    let script = |it: &Asked| match (it.is_watch(), it.param("resourceVersion")) {
+        (false, _) => Answer::json(list(
+            10,
+            "",
+            &[pod("a", 3, ""), "7".to_owned(), pod("b", 4, "n1")],
+        )),
+        (true, Some("10")) => Answer::lines(
+            &[
+                frame("MODIFIED", &pod("a", 11, "n2")),
+                frame("DELETED", &pod("b", 12, "n1")),
+                frame(
+                    "BOOKMARK",
+                    r#"{"kind":"Pod","metadata":{"resourceVersion":"20"}}"#,
+                ),
+            ],
+            Then::EndAfter(Duration::from_millis(10)),
+        ),
+        (true, _) => Answer::Pieces(Vec::new(), Then::Silence),
+    };
+    let enough =
+        |told: &Told, status: &Status| 5 <= told.len() && 2 <= status.watches.load(Relaxed);
+    let selector = "run in (a,b),app=trainer";
+    let (told, asked, status) = watch_pods(selector, Some("ns"), script, enough);
+    let told: Vec<_> = told.iter().map(|(_, it)| it.as_str()).collect();
+    assert_eq!(told, ["+a on ", "+b on n1", "synced", "+a on n2", "-b"]);
+    assert_eq!(status.undecodable.load(Relaxed), 1);
+    assert_eq!(status.watch().to_string(), "pods in ns");
+    // A bookmark moves it on.
+    assert_eq!(steps(&asked), "L W10 W20");
+    for it in &asked {
+        assert!(
+            it.uri.starts_with("/api/v1/namespaces/ns/pods?"),
+            "{}",
+            it.uri
+        );
+        assert_eq!(
+            it.param("labelSelector"),
+            Some("app%3Dtrainer%2Crun+in+%28a%2Cb%29")
+        );
+        assert_eq!(it.param("fieldSelector"), None);
+    }
+}
+
+#[test]
+fn all_pods_everywhere_are_asked_for_without_a_selector() {
+    let script = |it: &Asked| {
+        if it.is_watch() {
+            Answer::Pieces(Vec::new(), Then::Silence)
+        } else {
+            Answer::json(list(10, "", &[]))
+        }
+    };
+    let (_, asked, _) = watch_pods("", None, script, |_, it| 1 <= it.watches.load(Relaxed));
+    for it in asked {
+        assert!(it.uri.starts_with("/api/v1/pods?"), "{}", it.uri);
+        assert_eq!(it.param("labelSelector"), None);
+    }
+}
+
+#[test]
+fn a_watch_of_pods_without_permission_says_so_and_has_an_answer() {
+    let script = |_: &Asked| Answer::status(403, "Forbidden");
+    let (_, _, status) = watch_pods("a", None, script, |_, it| it.is_answered());
+    assert_eq!(status.tell(), "refused (forbidden), never listed");
+    assert!(!is_ready([&*status]), "pods alone tell nothing");
+}
+
+#[test]
+fn who_waits_for_an_answer_gets_it_or_waits_no_longer() {
+    let within = |script: fn(&Asked) -> Answer, patience| {
+        let server = Apiserver::start(script);
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            let client = client(kube::Config::new(server.url().parse().unwrap())).unwrap();
+            let informer = Informer::new(client, pods(), settings(), Shared::default());
+            let statuses = [informer.status()];
+            tokio::select! {
+                never = informer.run(|_, _| {}) => match never {},
+                it = answered_within(&statuses, patience) => it,
+            }
+        })
+    };
+    assert!(within(|_| Answer::json(list(10, "", &[])), PATIENCE));
+    assert!(within(|_| Answer::status(404, "NotFound"), PATIENCE));
+    assert!(!within(|_| Answer::Silence, Duration::from_millis(50)));
+    assert!(!within(
+        |_| Answer::status(500, "Odd"),
+        Duration::from_millis(50)
+    ));
 }

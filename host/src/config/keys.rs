@@ -14,6 +14,7 @@ use super::{
     read::Reader,
     value::{Value, choice},
 };
+use crate::scope::{LabelKey, LabelSelector};
 
 mod by_hand;
 
@@ -171,7 +172,53 @@ section! {
     OutcomesConfig in outcomes {
         /// Bytes of all outcomes. What is over leaves, of the namespace that holds most: what has additional reasons only goes first.
         bytes: Size = "bytes", Live, Size::mib(32), Size::mib(1)..=Size::gib(64);
+        /// How long findings and verdicts stay once their object is deleted.
+        grace: Period = "grace", Restart, Period::hours(2), Period::minutes(1)..=Period::hours(168);
     }
+}
+
+/// Which Pods are watched, and what is kept of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PodsConfig {
+    /// Which Pods; none are watched if there is no selector.
+    pub selector: Option<LabelSelector>,
+    /// Keys of the labels that are kept, each once.
+    pub labels: Vec<LabelKey>,
+    /// How long the Events of a Pod stay that has ended or is deleted.
+    pub grace: Period,
+    /// How long an Event stays that comes before the Pod that it is about.
+    pub wait: Period,
+    /// How many Pods are kept.
+    pub max: usize,
+}
+
+impl Default for PodsConfig {
+    fn default() -> Self {
+        Self {
+            selector: None,
+            labels: Vec::new(),
+            grace: Period::minutes(10),
+            wait: Period::seconds(30),
+            max: 100_000,
+        }
+    }
+}
+
+/// What the keys of [`PodsConfig`] may be.
+pub(super) mod pods {
+    use super::{Period, RangeInclusive};
+
+    /// How many keys of labels there may be.
+    pub(in crate::config) const LABELS_MAX: usize = 32;
+
+    /// Flyte's window: an Event may be as much later than the failure that it explains.
+    pub(in crate::config) const GRACE: RangeInclusive<Period> =
+        Period::minutes(2)..=Period::hours(24);
+
+    pub(in crate::config) const WAIT: RangeInclusive<Period> =
+        Period::seconds(1)..=Period::minutes(10);
+
+    pub(in crate::config) const MAX: RangeInclusive<usize> = 1..=10_000_000;
 }
 
 section! {
@@ -267,6 +314,10 @@ pub(super) fn sections() -> Vec<(&'static str, &'static str)> {
             "plugins",
             "Where the plugins are, and which of them has the last word.",
         ),
+        (
+            "pods",
+            "Which Pods are watched, so that only what is said of them, of their nodes and of their owners is kept.",
+        ),
         StoreConfig::ABOUT,
         OutcomesConfig::ABOUT,
         WatchConfig::ABOUT,
@@ -285,6 +336,7 @@ pub(super) fn keys() -> &'static [Key] {
 fn table() -> Vec<Key> {
     let mut keys = by_hand::scope();
     keys.extend(by_hand::plugins());
+    keys.extend(by_hand::pods());
     StoreConfig::keys(&mut keys);
     OutcomesConfig::keys(&mut keys);
     WatchConfig::keys(&mut keys);

@@ -4,16 +4,16 @@
 use std::{collections::BTreeMap, fmt::Display, ops::RangeInclusive, path::PathBuf, str::FromStr};
 
 use super::{
-    AdminConfig, ChangesConfig, Config, LogConfig, OutcomesConfig, PluginsConfig, StoreConfig,
-    WatchConfig,
-    keys::{Key, WORKERS, joined, keys, names_in},
+    AdminConfig, ChangesConfig, Config, LogConfig, OutcomesConfig, PluginsConfig, PodsConfig,
+    StoreConfig, WatchConfig,
+    keys::{Key, WORKERS, joined, keys, names_in, pods},
     problems::Problems,
     tree::{Node, What},
     value::Value,
 };
 use crate::{
     sandbox::{Limits, is_plugin_name},
-    scope::{Reach, Scope, ScopeError},
+    scope::{LabelSelector, Reach, Scope, ScopeError},
 };
 
 pub(super) fn config(root: &Node) -> Result<Config, Problems> {
@@ -28,6 +28,7 @@ pub(super) fn config(root: &Node) -> Result<Config, Problems> {
     }
     let scope = reader.scope();
     let plugins = reader.plugins();
+    let pods = reader.pods();
     let store = StoreConfig::read(&mut reader);
     let outcomes = OutcomesConfig::read(&mut reader);
     let watch = WatchConfig::read(&mut reader);
@@ -42,6 +43,7 @@ pub(super) fn config(root: &Node) -> Result<Config, Problems> {
         (Some(scope), Some(plugins)) if problems.n() == 0 => Ok(Config {
             scope,
             plugins,
+            pods,
             store,
             outcomes,
             watch,
@@ -218,6 +220,44 @@ impl Reader<'_> {
         let what = format!("{not}: write the folder of the plugins, for example `/plugins`");
         self.problems
             .add(place.unwrap_or(self.root.place), PATH, &what);
+        None
+    }
+
+    fn pods(&mut self) -> PodsConfig {
+        const LABELS: &str = "pods.labels";
+        let default = PodsConfig::default();
+        let selector = self.selector();
+        let labels = self.names(LABELS, FromStr::from_str).unwrap_or_default();
+        if pods::LABELS_MAX < labels.len()
+            && let Some(node) = self.root.at(LABELS)
+        {
+            let what = format!("are {}: write at most {}", labels.len(), pods::LABELS_MAX);
+            self.problems.add(node.place, LABELS, &what);
+        }
+        PodsConfig {
+            selector,
+            labels,
+            grace: self.value("pods.grace", default.grace, Some(&pods::GRACE)),
+            wait: self.value("pods.wait", default.wait, Some(&pods::WAIT)),
+            max: self.value("pods.max", default.max, Some(&pods::MAX)),
+        }
+    }
+
+    fn selector(&mut self) -> Option<LabelSelector> {
+        const PATH: &str = "pods.selector";
+        let node = self.root.at(PATH)?;
+        let what = match &node.what {
+            What::Text(text) => match text.parse() {
+                Ok(selector) => return Some(selector),
+                Err(err) => format!("is no label selector: {err}"),
+            },
+            _ => format!(
+                "{}: write a label selector in quotes, for example `\"app=trainer\"`, or `\"\"` for all \
+                 Pods of the scope",
+                node.not_this()
+            ),
+        };
+        self.problems.add(node.place, PATH, &what);
         None
     }
 

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, path::PathBuf};
 
 use super::*;
-use crate::scope::{Glob, Kind, Reach};
+use crate::scope::{Glob, Kind, LabelKey, Reach};
 
 mod printed;
 mod problems;
@@ -39,6 +39,7 @@ fn what_is_not_said_has_its_default() {
     let Config {
         scope,
         plugins,
+        pods,
         store,
         outcomes,
         watch,
@@ -53,11 +54,19 @@ fn what_is_not_said_has_its_default() {
     assert_eq!(plugins.directory, PathBuf::from("/plugins"));
     assert_eq!(plugins.order, Vec::<String>::new());
     let human = |it: &dyn ToString| it.to_string();
+    assert_eq!(pods.selector, None);
+    assert_eq!(pods.labels, []);
+    assert_eq!(
+        (human(&pods.grace), human(&pods.wait)),
+        ("10m".to_owned(), "30s".to_owned())
+    );
+    assert_eq!(pods.max, 100_000);
     assert_eq!(human(&store.bytes), "256Mi");
     assert_eq!(store.records_per_object, 64);
     assert_eq!(human(&store.time_to_live), "65m");
     assert_eq!(human(&store.note_bytes), "2Ki");
     assert_eq!(human(&outcomes.bytes), "32Mi");
+    assert_eq!(human(&outcomes.grace), "2h");
     assert_eq!(human(&watch.timeout), "45m");
     assert_eq!(human(&watch.list_deadline), "1m");
     assert_eq!(human(&watch.start_deadline), "15s");
@@ -74,7 +83,7 @@ fn what_is_not_said_has_its_default() {
 
 #[test]
 fn a_section_whose_keys_are_all_commented_out_is_as_if_it_were_not_there() {
-    let sections = "store:\noutcomes:\nwatch:\nlimits:\nadmin:\nchanges:\nlog:\n";
+    let sections = "pods:\nstore:\noutcomes:\nwatch:\nlimits:\nadmin:\nchanges:\nlog:\n";
     assert_eq!(with(sections), with(""));
 }
 
@@ -119,6 +128,58 @@ log: {level: trace, format: json}
     assert_eq!(config.log.format, LogFormat::Json);
 }
 
+#[test]
+fn a_selector_of_pods_is_read_and_all_pods_are_not_none_of_them() {
+    let selector = |value: &str| {
+        let config = with_value("pods.selector", value).unwrap();
+        config.pods.selector.map(|it| it.to_string())
+    };
+    assert_eq!(
+        selector("'app == trainer, !test'").as_deref(),
+        Some("app=trainer,!test")
+    );
+    assert_eq!(selector("'!test'").as_deref(), Some("!test"));
+    assert_eq!(selector("''").as_deref(), Some(""));
+    let config = with("pods: {labels: [run, example.com/action]}").unwrap();
+    assert_eq!(config.pods.selector, None);
+    let labels: Vec<_> = config.pods.labels.iter().map(LabelKey::as_str).collect();
+    assert_eq!(labels, ["run", "example.com/action"]);
+
+    check_problem(
+        "pods: {selector: }",
+        "3:18: pods.selector: has no value: write a label selector in quotes, for example \
+         `\"app=trainer\"`, or `\"\"` for all Pods of the scope",
+    );
+    check_problem(
+        "pods: {selector: app=trainer tier=a}",
+        "3:18: pods.selector: is no label selector: at its character 13: `tier=a` is wrong: write `,` \
+         and another requirement, or nothing more",
+    );
+    check_problem(
+        "pods: {labels: [-run]}",
+        "3:17: pods.labels: `-run` is no key of a label: write 1 to 63 letters, digits, `-`, `_` and `.`, \
+         with a letter or digit at either end, and before that nothing or a domain and `/`, for example \
+         `app` or `example.com/run`",
+    );
+}
+
+#[test]
+fn there_are_only_so_many_keys_of_labels() {
+    let with_keys = |n: usize| {
+        let keys: Vec<_> = (0..n).map(|it| format!("k{it}")).collect();
+        with_value("pods.labels", &format!("[{}]", keys.join(", ")))
+    };
+    assert_eq!(
+        with_keys(keys::pods::LABELS_MAX).unwrap().pods.labels.len(),
+        32
+    );
+    let problems = with_keys(keys::pods::LABELS_MAX + 1).unwrap_err();
+    assert_eq!(
+        lines(&problems),
+        ["3:16: pods.labels: are 33: write at most 32"]
+    );
+}
+
 /// A file with what has to be there, and this value of this key.
 fn with_value(path: &str, value: &str) -> Result<Config, Problems> {
     let n_sections = path.matches('.').count();
@@ -158,7 +219,7 @@ fn each_range_holds_on_both_sides() {
             assert!(line.contains(&of), "{line}");
         }
     }
-    assert_eq!(n_ranges, 15, "of the keys that have one");
+    assert_eq!(n_ranges, 19, "of the keys that have one");
 }
 
 #[test]

@@ -276,12 +276,14 @@ impl Live {
 
     /// A pod that exists.
     pub fn put_pod(&mut self, wire: &WirePod<'_>, confirmed: Confirmation) {
+        self.counters.pods_received.fetch_add(1, Relaxed);
         if let Some((object, pod)) = self.pare_down_pod(wire) {
             self.know_pod(&object, pod, confirmed);
         }
     }
 
-    /// A pod that is deleted, as it was last: perhaps it ended by that.
+    /// A pod that is deleted, or is not selected any more, as it was last: perhaps it ended
+    /// by that.
     pub fn delete_pod(&mut self, wire: &WirePod<'_>, confirmed: Confirmation) {
         let Some((object, pod)) = self.pare_down_pod(wire) else {
             return;

@@ -224,11 +224,8 @@ impl Sources {
             waiting,
             ..
         } = &*self.counters;
-        let of_all = |what: fn(&Status) -> &AtomicU64| -> u64 {
-            self.watches.iter().map(|it| what(it).load(Relaxed)).sum()
-        };
-        let undecodable = of_all(|it| &it.undecodable);
-        let too_long = of_all(|it| &it.too_long);
+        let undecodable = self.of_all("events", |it| &it.undecodable);
+        let too_long = self.of_all("events", |it| &it.too_long);
         let mut rejected: Vec<_> = self
             .counters
             .rejected()
@@ -309,25 +306,41 @@ impl Sources {
     fn pods(&self, to: &mut Series<'_, '_>) -> fmt::Result {
         let Counters {
             pods,
+            pods_received,
             pods_over,
             pods_rejected,
             ..
         } = &*self.counters;
+        let undecodable = self.of_all("pods", |it| &it.undecodable);
+        let too_long = self.of_all("pods", |it| &it.too_long);
+        let received = pods_received.load(Relaxed) + undecodable + too_long;
+        to.counter(
+            "portent_pods_received",
+            "Pods that a LIST or a watch brought",
+            one(received),
+        )?;
+        to.counter(
+            "portent_pods_rejected",
+            "Pods of which nothing is kept, by why",
+            [
+                ([("reason", "undecodable")], undecodable),
+                ([("reason", "too-long")], too_long),
+                ([("reason", "no-identity")], pods_rejected.load(Relaxed)),
+                ([("reason", "over-count")], pods_over.load(Relaxed)),
+            ],
+        )?;
         to.gauge(
             "portent_pods",
             "Pods that are known",
             one(pods.load(Relaxed)),
-        )?;
-        to.counter(
-            "portent_pods_over",
-            "Times that a pod could not become known, because too many are",
-            one(pods_over.load(Relaxed)),
-        )?;
-        to.counter(
-            "portent_pods_rejected",
-            "Pods without an identity",
-            one(pods_rejected.load(Relaxed)),
         )
+    }
+
+    /// What the watches of a resource counted, together.
+    fn of_all(&self, resource: &str, what: fn(&Status) -> &AtomicU64) -> u64 {
+        let watches = self.watches.iter();
+        let of = watches.filter(|it| it.watch().resource() == resource);
+        of.map(|it| what(it).load(Relaxed)).sum()
     }
 
     fn holdings(&self, to: &mut Series<'_, '_>) -> fmt::Result {
@@ -402,21 +415,21 @@ impl Sources {
     }
 
     fn watches(&self, to: &mut Series<'_, '_>) -> fmt::Result {
-        let name = |it: &Arc<Status>| {
+        fn name(it: &Arc<Status>) -> [(&'static str, &str); 3] {
             let watch = it.watch();
-            let namespace = watch.namespace.as_ref().map_or("", |it| it.as_str());
-            (namespace.to_owned(), watch.kind.as_str().to_owned())
-        };
+            let namespace = watch.namespace().map_or("", |it| it.as_str());
+            [
+                ("resource", watch.resource()),
+                ("namespace", namespace),
+                ("kind", watch.kind()),
+            ]
+        }
         let names: Vec<_> = self.watches.iter().map(name).collect();
         let watches = || self.watches.iter().zip(&names);
-        let states = watches().flat_map(|(it, (namespace, kind))| {
+        let states = watches().flat_map(|(it, [resource, namespace, kind])| {
             let phase = it.phase().as_str();
             Phase::LABELS.map(|state| {
-                let labels = [
-                    ("namespace", namespace.as_str()),
-                    ("kind", kind.as_str()),
-                    ("state", state),
-                ];
+                let labels = [*resource, *namespace, *kind, ("state", state)];
                 (labels, u64::from(state == phase))
             })
         });
@@ -426,10 +439,7 @@ impl Sources {
             states,
         )?;
         let each = |what: fn(&Status) -> &AtomicU64| {
-            watches().map(move |(it, (namespace, kind))| {
-                let labels = [("namespace", namespace.as_str()), ("kind", kind.as_str())];
-                (labels, what(it).load(Relaxed))
-            })
+            watches().map(move |(it, labels)| (*labels, what(it).load(Relaxed)))
         };
         to.counter(
             "portent_watch_lists",
@@ -441,13 +451,9 @@ impl Sources {
             "Watches that the server began",
             each(|it| &it.watches),
         )?;
-        let failures = watches().flat_map(|(it, (namespace, kind))| {
+        let failures = watches().flat_map(|(it, [resource, namespace, kind])| {
             it.failures().map(|(class, n)| {
-                let labels = [
-                    ("namespace", namespace.as_str()),
-                    ("kind", kind.as_str()),
-                    ("class", class.as_str()),
-                ];
+                let labels = [*resource, *namespace, *kind, ("class", class.as_str())];
                 (labels, n)
             })
         });

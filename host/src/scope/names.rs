@@ -31,6 +31,9 @@ pub struct Glob {
 /// How many characters a DNS label, or a kind, may have.
 const LABEL_MAX_BYTES: usize = 63;
 
+/// How many characters a DNS subdomain may have.
+const SUBDOMAIN_MAX_BYTES: usize = 253;
+
 /// How much of a wrong text an error shows.
 const SHOWN_MAX_BYTES: usize = 64;
 
@@ -110,15 +113,25 @@ impl FromStr for Kind {
     }
 }
 
+/// Whether it may stand between the dots of a domain; of how long that is, Kubernetes says nothing.
+fn is_part(text: &str) -> bool {
+    !text.is_empty()
+        && text.bytes().all(|it| char_idx(it).is_some())
+        && !text.starts_with('-')
+        && !text.ends_with('-')
+}
+
+/// Whether it is a DNS subdomain, as Kubernetes sees it.
+pub(super) fn is_subdomain(text: &str) -> bool {
+    text.len() <= SUBDOMAIN_MAX_BYTES && text.split('.').all(is_part)
+}
+
 impl FromStr for Namespace {
     type Err = NameError;
 
     fn from_str(text: &str) -> Result<Self, NameError> {
-        let is_label = (1..=LABEL_MAX_BYTES).contains(&text.len())
-            && text.bytes().all(|it| char_idx(it).is_some())
-            && !text.starts_with('-')
-            && !text.ends_with('-');
-        is_label
+        let is_namespace = is_part(text) && text.len() <= LABEL_MAX_BYTES;
+        is_namespace
             .then(|| Self(text.to_owned()))
             .ok_or_else(|| NameError::new(NameOf::Namespace, text))
     }

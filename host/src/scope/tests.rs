@@ -60,6 +60,24 @@ fn there_is_a_watch_for_each_kind_in_each_namespace() {
 }
 
 #[test]
+fn pods_are_watched_where_the_scope_is_and_whatever_its_kinds() {
+    let selector: LabelSelector = "app=trainer".parse().unwrap();
+    let shown = |reach| -> Vec<_> {
+        let scope = scope(reach, &["Job", "Node"], &[]);
+        let watches = scope.pod_watches(&selector).into_iter();
+        watches.map(|it| format!("{it}: {}", it.selector)).collect()
+    };
+    assert_eq!(
+        shown(Reach::Namespaces(set(&["team-b", "team-a"]))),
+        ["pods in team-a: app=trainer", "pods in team-b: app=trainer"]
+    );
+    assert_eq!(
+        shown(cluster(&["team-*"], &[])),
+        ["pods everywhere: app=trainer"]
+    );
+}
+
+#[test]
 fn a_cluster_scoped_kind_is_watched_once_and_in_default() {
     let namespaces = || Reach::Namespaces(set(&["default", "team-a"]));
     check_watches(

@@ -145,7 +145,7 @@ fn end(around: &[u8]) -> Result<PageEnd, Failure> {
     }
 
     let Around { metadata } =
-        serde_json::from_slice(around).map_err(|_| Failure::page("it is no list of Events"))?;
+        serde_json::from_slice(around).map_err(|_| Failure::page("it is no list"))?;
     if metadata.resource_version.is_empty() && metadata.next.is_empty() {
         return Err(Failure::page("it has no resource version"));
     }

@@ -9,7 +9,7 @@ use kube::{Client, api::ListParams, core::Request};
 use serde::Deserialize;
 
 use super::{
-    Failure,
+    Asked as _, Failure,
     once::{field_value, read_all},
     send_with,
 };
@@ -130,7 +130,7 @@ async fn list(
         limit: Some(limit),
         ..ListParams::default()
     };
-    let request = Request::new(super::path(watch)).list(&params);
+    let request = Request::new(watch.path()).list(&params);
     let body = send_with(client, request).await?;
     read_all(body, ANSWER_MAX).await
 }

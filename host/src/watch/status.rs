@@ -1,12 +1,16 @@
 //! How a watch is doing: what readiness, metrics and logs tell of it.
 
-use std::sync::{
-    Mutex, PoisonError,
-    atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+use std::{
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+    },
+    time::Duration,
 };
 
-use super::{Class, Failure};
-use crate::scope::Watch;
+use tokio::{sync::Notify, time::timeout};
+
+use super::{Class, Failure, Watched};
 
 /// What a watch does now.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -42,7 +46,7 @@ impl Phase {
 /// How one watch is doing. Written by the watch, read by whoever asks.
 #[derive(Debug)]
 pub struct Status {
-    watch: Watch,
+    watch: Watched,
     phase: Mutex<Phase>,
     has_listed: AtomicBool,
     was_refused: AtomicBool,
@@ -50,15 +54,17 @@ pub struct Status {
     pub lists: AtomicU64,
     /// Watches begun.
     pub watches: AtomicU64,
-    /// Items and frames that are no Event at all.
+    /// Items and frames that are no Event, or no Pod, at all.
     pub undecodable: AtomicU64,
-    /// Items and frames that are longer than any Event can be.
+    /// Items and frames that are longer than any object can be.
     pub too_long: AtomicU64,
     failures: [AtomicU64; Class::ALL.len()],
+    /// There may be an answer that was none before.
+    told: Notify,
 }
 
 impl Status {
-    pub(super) fn new(watch: Watch) -> Self {
+    pub(super) fn new(watch: Watched) -> Self {
         Self {
             watch,
             phase: Mutex::default(),
@@ -69,12 +75,13 @@ impl Status {
             undecodable: AtomicU64::new(0),
             too_long: AtomicU64::new(0),
             failures: Default::default(),
+            told: Notify::new(),
         }
     }
 
     /// What it watches.
     #[must_use]
-    pub fn watch(&self) -> &Watch {
+    pub fn watch(&self) -> &Watched {
         &self.watch
     }
 
@@ -95,6 +102,17 @@ impl Status {
     #[must_use]
     pub fn is_answered(&self) -> bool {
         self.has_listed() || self.was_refused.load(Relaxed)
+    }
+
+    /// Waits until it has got an answer.
+    async fn answered(&self) {
+        loop {
+            let told = self.told.notified();
+            if self.is_answered() {
+                return;
+            }
+            told.await;
+        }
     }
 
     /// How often it failed, by class.
@@ -130,6 +148,7 @@ impl Status {
             Phase::Failing(failure) => {
                 if failure.class.is_refusal() {
                     self.was_refused.store(true, Relaxed);
+                    self.told.notify_waiters();
                 }
                 let count = Class::ALL
                     .iter()
@@ -154,12 +173,13 @@ impl Status {
 
     pub(super) fn listed(&self) {
         self.has_listed.store(true, Relaxed);
+        self.told.notify_waiters();
         *self.phase.lock().unwrap_or_else(PoisonError::into_inner) = Phase::Listing;
     }
 }
 
-/// Whether all watches have an answer and one of them at least is a LIST; with
-/// none, nothing is awaited.
+/// Whether all watches have an answer and one of them at least is a LIST of Events, for Pods
+/// alone tell nothing; with none, nothing is awaited.
 #[must_use]
 pub fn is_ready<'a>(all: impl IntoIterator<Item = &'a Status>) -> bool {
     let (mut n_watches, mut n_listed) = (0, 0);
@@ -168,7 +188,18 @@ pub fn is_ready<'a>(all: impl IntoIterator<Item = &'a Status>) -> bool {
             return false;
         }
         n_watches += 1;
-        n_listed += u32::from(it.has_listed());
+        let is_of_events = matches!(it.watch(), Watched::Events(_));
+        n_listed += u32::from(it.has_listed() && is_of_events);
     }
     n_watches == 0 || 0 < n_listed
+}
+
+/// Waits until all watches have an answer, or for so long. Says whether they have.
+pub async fn answered_within(all: &[Arc<Status>], patience: Duration) -> bool {
+    let answered = async {
+        for it in all {
+            it.answered().await;
+        }
+    };
+    timeout(patience, answered).await.is_ok()
 }

@@ -34,7 +34,7 @@ use tokio::sync::Mutex;
 
 pub(crate) use audit::Entry;
 pub(crate) use events::{core_event, event};
-pub(crate) use manifests::{Overlay, manifests};
+pub(crate) use manifests::{Overlay, manifests, permit_pods};
 use process::Process;
 use requests::is_found;
 pub(crate) use requests::{client, get, post, until};

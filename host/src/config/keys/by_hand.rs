@@ -5,14 +5,14 @@ use std::num::NonZeroUsize;
 
 use serde_json::{Map, Value as Json, json};
 
-use super::{Key, TakenUp, WORKERS};
+use super::{Key, PodsConfig, TakenUp, WORKERS, pods};
 use crate::{
     config::{
         Config,
         value::{Value as _, fields, list, text},
     },
     sandbox::Limits,
-    scope::Reach,
+    scope::{Reach, SELECTOR_MAX_BYTES},
 };
 
 /// A key without a range whose change needs a restart.
@@ -49,6 +49,8 @@ fn names(pattern: &str, max_bytes: usize, n_min: usize) -> Json {
 const NAMESPACE: &str = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$";
 const KIND: &str = "^[A-Z][A-Za-z0-9]*$";
 const GLOB: &str = "^[-a-z0-9*?]+$";
+const LABEL_KEY: &str =
+    "^([a-z0-9]([-.a-z0-9]*[a-z0-9])?/)?[A-Za-z0-9]([-_.A-Za-z0-9]*[A-Za-z0-9])?$";
 const PLUGIN: &str = "^[a-z][-a-z0-9]*$";
 
 pub(super) fn scope() -> Vec<Key> {
@@ -122,6 +124,56 @@ pub(super) fn plugins() -> Vec<Key> {
             Some("[]"),
             names(PLUGIN, 63, 0),
             |it| Some(list(&it.plugins.order)),
+        ),
+    ]
+}
+
+pub(super) fn pods() -> Vec<Key> {
+    let default = PodsConfig::default();
+    let labels = names(LABEL_KEY, 317, 0);
+    let mut labels = fields(labels);
+    labels.insert("maxItems".to_owned(), json!(pods::LABELS_MAX));
+    vec![
+        key(
+            "pods.selector",
+            "Which Pods of the scope are watched: a label selector, as `kubectl --selector` takes it. `\"\"` is \
+             all of them. Without one no Pod is asked for, and no permission on Pods is needed.",
+            "a label selector",
+            Some("none: no Pod is watched"),
+            json!({"type": "string", "maxLength": SELECTOR_MAX_BYTES}),
+            |it| it.pods.selector.as_ref().map(|it| text(&it.to_string())),
+        ),
+        key(
+            "pods.labels",
+            "Keys of the labels that are kept of a Pod and that plugins see. At most 32.",
+            "a list of keys of labels",
+            Some("[]"),
+            Json::Object(labels),
+            |it| Some(list(&it.pods.labels)),
+        ),
+        Key::of(
+            "pods.grace",
+            "How long the Events of a Pod stay that has ended or is deleted. What was found stays longer.",
+            TakenUp::Restart,
+            &default.grace,
+            Some(&pods::GRACE),
+            |it| Some(it.pods.grace.show()),
+        ),
+        Key::of(
+            "pods.wait",
+            "How long an Event stays that comes before the Pod that it is about.",
+            TakenUp::Restart,
+            &default.wait,
+            Some(&pods::WAIT),
+            |it| Some(it.pods.wait.show()),
+        ),
+        Key::of(
+            "pods.max",
+            "Pods that are kept.",
+            TakenUp::Restart,
+            &default.max,
+            Some(&pods::MAX),
+            |it| Some(it.pods.max.show()),
         ),
     ]
 }

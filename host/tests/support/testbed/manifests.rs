@@ -67,6 +67,16 @@ impl Overlay<'_> {
     }
 }
 
+/// Lets portent read Pods in one of the namespaces of an overlay that was written, as `deploy/README.md` says.
+pub(crate) fn permit_pods(overlay: &Path, namespace: &str) {
+    let folder = overlay.join("example/watched").join(namespace);
+    edit(
+        &folder,
+        "  - ../../../watched\n",
+        "  - ../../../watched\ncomponents:\n  - ../../../pods\n",
+    );
+}
+
 impl Testbed {
     /// Renders a folder.
     #[track_caller]
