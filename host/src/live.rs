@@ -26,7 +26,6 @@ use crate::{
     memory::GiveBack,
     outcome::{Change, Outcomes},
     plugins::PluginSet,
-    pods::decode::WirePod,
     record::{Caps, EventRef, ObjectKey, Record, Rejected, Uid, UnixMs, decode::WireEvent},
     sandbox::Limits,
     scope::Scope,
@@ -295,17 +294,6 @@ impl Live {
         };
         self.sweeps.insert(watch, sweep);
     }
-
-    /// A Pod that exists.
-    pub fn put_pod(&mut self, _pod: &WirePod<'_>, _confirmed: Confirmation, _now: UnixMs) {
-        self.counters.pods_received.fetch_add(1, Relaxed);
-    }
-
-    /// A Pod that is deleted, or not selected any more.
-    pub fn delete_pod(&mut self, _pod: &WirePod<'_>) {}
-
-    /// As [`sweep`](Self::sweep), of Pods.
-    pub fn sweep_pods(&mut self, _watch: u16, _listing: u32, _at: Seconds) {}
 
     /// All watches have listed, or been refused: what is new from now on is news.
     pub fn listed(&mut self) {

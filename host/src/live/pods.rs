@@ -276,6 +276,7 @@ impl Live {
 
     /// A pod that exists.
     pub fn put_pod(&mut self, wire: &WirePod<'_>, confirmed: Confirmation) {
+        self.counters.pods_received.fetch_add(1, Relaxed);
         if let Some((object, pod)) = self.pare_down_pod(wire) {
             self.know_pod(&object, pod, confirmed);
         }

@@ -219,19 +219,12 @@ impl Sources {
             malformed_fields,
             clamped,
             deletions,
-            pods_received,
             unseen,
             unselected,
             waiting,
             ..
         } = &*self.counters;
-        let of_all = |resource: &str, what: fn(&Status) -> &AtomicU64| -> u64 {
-            let watches = self.watches.iter();
-            let of = watches.filter(|it| it.watch().resource() == resource);
-            of.map(|it| what(it).load(Relaxed)).sum()
-        };
-        let undecodable = of_all("events", |it| &it.undecodable);
-        let too_long = of_all("events", |it| &it.too_long);
+        let [undecodable, too_long] = self.unread("events");
         let mut rejected: Vec<_> = self
             .counters
             .rejected()
@@ -302,21 +295,6 @@ impl Sources {
             "Events with a time that was yet to come",
             one(clamped.load(Relaxed)),
         )?;
-        let undecodable = of_all("pods", |it| &it.undecodable);
-        let too_long = of_all("pods", |it| &it.too_long);
-        to.counter(
-            "portent_pods_received",
-            "Pods that a LIST or a watch brought",
-            one(pods_received.load(Relaxed) + undecodable + too_long),
-        )?;
-        to.counter(
-            "portent_pods_rejected",
-            "Pods of which nothing is kept, by why",
-            [
-                ([("reason", "undecodable")], undecodable),
-                ([("reason", "too-long")], too_long),
-            ],
-        )?;
         to.counter(
             "portent_subjects_unseen",
             "Subjects that lost a record before a plugin saw it, because too many did",
@@ -324,13 +302,30 @@ impl Sources {
         )
     }
 
+    /// What of a resource was undecodable, and what too long.
+    fn unread(&self, resource: &str) -> [u64; 2] {
+        let of = |what: fn(&Status) -> &AtomicU64| {
+            let watches = self.watches.iter();
+            let of = watches.filter(|it| it.watch().resource() == resource);
+            of.map(|it| what(it).load(Relaxed)).sum()
+        };
+        [of(|it| &it.undecodable), of(|it| &it.too_long)]
+    }
+
     fn pods(&self, to: &mut Series<'_, '_>) -> fmt::Result {
         let Counters {
             pods,
             pods_over,
+            pods_received,
             pods_rejected,
             ..
         } = &*self.counters;
+        let [undecodable, too_long] = self.unread("pods");
+        to.counter(
+            "portent_pods_received",
+            "Pods that a LIST or a watch brought",
+            one(pods_received.load(Relaxed) + undecodable + too_long),
+        )?;
         to.gauge(
             "portent_pods",
             "Pods that are known",
@@ -343,8 +338,12 @@ impl Sources {
         )?;
         to.counter(
             "portent_pods_rejected",
-            "Pods without an identity",
-            one(pods_rejected.load(Relaxed)),
+            "Pods of which nothing is kept, by why",
+            [
+                ([("reason", "no-identity")], pods_rejected.load(Relaxed)),
+                ([("reason", "undecodable")], undecodable),
+                ([("reason", "too-long")], too_long),
+            ],
         )
     }
 
