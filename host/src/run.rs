@@ -34,7 +34,7 @@ use tokio::{
 };
 
 use crate::{
-    config::{Config, Period},
+    config::{Config, Period, PodsConfig},
     live::{Bounds, Counters, Live, PodBounds},
     plugins::PluginSet,
     record::{Caps, UnixMs},
@@ -183,6 +183,7 @@ impl Run {
             clock,
             submitted: Rc::new(Cell::new(Instant::now())),
             full_batch: config.limits.batch_events,
+            has_listed: Rc::default(),
         };
         let mut tasks = Vec::new();
         let mut ids = 0..;
@@ -258,8 +259,8 @@ fn live(
         workers(config),
         &on_done,
     )?;
-    if let Some(bounds) = pod_bounds(config) {
-        live.watch_pods(bounds);
+    if config.pods.selector.is_some() {
+        live.watch_pods(pod_bounds(config));
     }
     Ok(live)
 }
@@ -276,12 +277,15 @@ struct Pipeline {
     submitted: Rc<Cell<Instant>>,
     /// How many waiting subjects are worth a call at once.
     full_batch: usize,
+    /// Whether what comes is news.
+    has_listed: Rc<Cell<bool>>,
 }
 
 impl Pipeline {
     fn observe(&self, watch: u16, listing: u32, seen: Observed<'_>) {
         let at = self.clock.seconds();
         let mut live = self.live.borrow_mut();
+        self.listed(&mut live);
         let is_turn = matches!(seen, Observed::Paused | Observed::Synced);
         match seen {
             Observed::Paused => {}
@@ -290,10 +294,7 @@ impl Pipeline {
                 live.put(&event, confirmed, wall_clock());
             }
             Observed::Deleted(event) => live.delete(&event),
-            Observed::Synced => {
-                live.sweep(watch, listing, at);
-                self.listed(&mut live);
-            }
+            Observed::Synced => live.sweep(watch, listing, at),
         }
         // What comes together is classified together.
         if is_turn || self.full_batch <= live.n_waiting() {
@@ -303,32 +304,27 @@ impl Pipeline {
 
     fn observe_pod(&self, watch: u16, listing: u32, seen: Observed<'_, PodWatch>) {
         let at = self.clock.seconds();
+        let confirmed = Confirmation { watch, listing, at };
         let mut live = self.live.borrow_mut();
+        self.listed(&mut live);
         let is_turn = matches!(seen, Observed::Paused | Observed::Synced);
         match seen {
             Observed::Paused => {}
-            Observed::Put(pod) => {
-                let confirmed = Confirmation { watch, listing, at };
-                live.put_pod(&pod, confirmed);
-            }
-            Observed::Deleted(pod) => {
-                let confirmed = Confirmation { watch, listing, at };
-                live.delete_pod(&pod, confirmed);
-            }
-            Observed::Synced => {
-                live.sweep_pods(watch, listing, at);
-                self.listed(&mut live);
-            }
+            Observed::Put(pod) => live.put_pod(&pod, confirmed),
+            Observed::Deleted(pod) => live.delete_pod(&pod, confirmed),
+            Observed::Synced => live.sweep_pods(watch, listing, at),
         }
         if is_turn || self.full_batch <= live.n_waiting() {
             self.wake.notify_one();
         }
     }
 
-    /// Looks whether all watches have an answer.
+    /// Looks whether all watches have an answer. Not all that have one have told of it here:
+    /// a refusal brings nothing.
     fn listed(&self, live: &mut Live) {
-        if is_ready(self.sources.watches.iter().map(|it| &**it)) {
+        if !self.has_listed.get() && is_ready(self.sources.watches.iter().map(|it| &**it)) {
             live.listed();
+            self.has_listed.set(true);
         }
     }
 
@@ -365,6 +361,7 @@ impl Pipeline {
     /// whether there is more to do at once.
     fn turn(&self, pace: Duration) -> bool {
         let mut live = self.live.borrow_mut();
+        self.listed(&mut live);
         live.collect(
             &mut |change, initial| {
                 self.sources.changed(&change);
@@ -489,29 +486,35 @@ fn caps(config: &Config) -> Caps {
     }
 }
 
+fn pod_bounds(config: &Config) -> PodBounds {
+    let PodsConfig {
+        selector: _,
+        labels,
+        grace,
+        wait,
+        max,
+    } = &config.pods;
+    PodBounds {
+        labels: labels.iter().map(|it| it.as_str().into()).collect(),
+        max: *max,
+        grace: seconds(*grace),
+        wait: seconds(*wait),
+        outcome_grace: seconds(config.outcomes.grace),
+    }
+}
+
+fn seconds(period: Period) -> Seconds {
+    Seconds::try_from(period.get().as_secs()).unwrap_or(Seconds::MAX)
+}
+
 fn bounds(config: &Config) -> Bounds {
-    let ttl = config.store.time_to_live.get().as_secs();
     Bounds {
         store_bytes: config.store.bytes.get(),
         records_per_object: config.store.records_per_object,
         objects: config.store.objects,
         outcome_bytes: config.outcomes.bytes.get(),
-        time_to_live: Seconds::try_from(ttl).unwrap_or(Seconds::MAX),
+        time_to_live: seconds(config.store.time_to_live),
     }
-}
-
-/// None where no pod is selected.
-fn pod_bounds(config: &Config) -> Option<PodBounds> {
-    let seconds = |it: Period| Seconds::try_from(it.get().as_secs()).unwrap_or(Seconds::MAX);
-    let pods = &config.pods;
-    pods.selector.as_ref()?;
-    Some(PodBounds {
-        labels: pods.labels.iter().map(|it| it.as_str().into()).collect(),
-        max: pods.max,
-        grace: seconds(pods.grace),
-        wait: seconds(pods.wait),
-        outcome_grace: seconds(config.outcomes.grace),
-    })
 }
 
 /// Instances are pooled for 16 at once; more threads would wait for them.

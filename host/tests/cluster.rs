@@ -319,11 +319,12 @@ async fn pods_are_asked_for_first_and_as_they_are_selected_and_a_check_knows_who
     // With the component everywhere, nothing is wrong.
     permit_pods(folder.path(), "pods-b");
     testbed.apply(&testbed.render(&example));
-    until("that the server takes it up", || async {
-        let (is_well, _) = check(&example.join("portent/portent.yaml"), &account.kubeconfig);
-        is_well.then_some(())
+    until("the permission", || async {
+        get(&client, "/api/v1/namespaces/pods-b/pods").await.ok()
     })
     .await;
+    let (is_well, checks) = check(&example.join("portent/portent.yaml"), &account.kubeconfig);
+    assert!(is_well, "{checks:#?}");
 }
 
 #[tokio::test]

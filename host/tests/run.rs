@@ -510,9 +510,10 @@ fn pods_are_listed_before_anything_is_asked_of_events() {
         assert_eq!(n_listed.count(), 1, "{namespace}: {asked:#?}");
     }
     assert_eq!(portent.metric("portent_pods_received_total", &[]), 4);
+    let n_rejected = |why| portent.metric("portent_pods_rejected_total", &[why]);
     assert_eq!(
-        portent.metric("portent_pods_rejected_total", &["undecodable"]),
-        2
+        (n_rejected("undecodable"), n_rejected("no-identity")),
+        (2, 2)
     );
     assert_eq!(portent.metric("portent_events_rejected_total", &[]), 0);
     let n_lists = |resource| portent.metric("portent_watch_lists_total", &[resource, "Pod"]);
@@ -586,4 +587,34 @@ fn without_a_selector_no_pod_is_asked_for_and_without_a_plugin_none_either() {
         "{asked:#?}"
     );
     assert!(!asked.is_empty());
+}
+
+#[test]
+fn what_comes_once_the_last_watch_is_refused_is_news() {
+    let Some(plugins) = plugins() else { return };
+    let (release, released) = std::sync::mpsc::channel::<()>();
+    let released = std::sync::Mutex::new(Some(released));
+    let server = Apiserver::start(move |it| match (it.uri.contains("/late/"), it.is_watch()) {
+        // It has no answer before the other has listed.
+        (true, _) if it.n < 3 => Answer::status(500, "Odd"),
+        (true, _) => Answer::status(403, "Forbidden"),
+        (false, false) => Answer::json(list(10, "", &[])),
+        (false, true) => {
+            let released = released.lock().unwrap().take();
+            Answer::Paced(Box::new(move |write| {
+                if let Some(released) = released {
+                    released.recv().ok();
+                    write(format!("{}\n", frame("ADDED", &fault("a", 11, "p"))).as_bytes())?;
+                }
+                Ok(())
+            }))
+        }
+    });
+    let (_folder, kubeconfig) = kubeconfig(&server);
+    let more = "watch:\n  backoffMax: 1s\n";
+    let portent = Running::start(&config(&["late", "ns"], &plugins, more), &kubeconfig);
+    portent.until_ready();
+    release.send(()).unwrap();
+    let change = portent.until("the change", |it| it.changes().first().cloned());
+    assert_eq!(change["initial"], false, "{change}");
 }

@@ -147,7 +147,7 @@ fn a_selector_of_pods_is_read_and_all_pods_are_not_none_of_them() {
 
     check_problem(
         "pods: {selector: }",
-        "3:18: pods.selector: has no value: write a label selector in quotes, for example \
+        "3:16: pods.selector: has no value: write a label selector in quotes, for example \
          `\"app=trainer\"`, or `\"\"` for all Pods of the scope",
     );
     check_problem(

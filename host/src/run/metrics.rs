@@ -224,8 +224,7 @@ impl Sources {
             waiting,
             ..
         } = &*self.counters;
-        let undecodable = self.of_all("events", |it| &it.undecodable);
-        let too_long = self.of_all("events", |it| &it.too_long);
+        let [undecodable, too_long] = self.unread("events");
         let mut rejected: Vec<_> = self
             .counters
             .rejected()
@@ -303,44 +302,49 @@ impl Sources {
         )
     }
 
+    /// What of a resource was undecodable, and what too long.
+    fn unread(&self, resource: &str) -> [u64; 2] {
+        let of = |what: fn(&Status) -> &AtomicU64| {
+            let watches = self.watches.iter();
+            let of = watches.filter(|it| it.watch().resource() == resource);
+            of.map(|it| what(it).load(Relaxed)).sum()
+        };
+        [of(|it| &it.undecodable), of(|it| &it.too_long)]
+    }
+
     fn pods(&self, to: &mut Series<'_, '_>) -> fmt::Result {
         let Counters {
             pods,
-            pods_received,
             pods_over,
+            pods_received,
             pods_rejected,
             ..
         } = &*self.counters;
-        let undecodable = self.of_all("pods", |it| &it.undecodable);
-        let too_long = self.of_all("pods", |it| &it.too_long);
-        let received = pods_received.load(Relaxed) + undecodable + too_long;
+        let [undecodable, too_long] = self.unread("pods");
         to.counter(
             "portent_pods_received",
             "Pods that a LIST or a watch brought",
-            one(received),
-        )?;
-        to.counter(
-            "portent_pods_rejected",
-            "Pods of which nothing is kept, by why",
-            [
-                ([("reason", "undecodable")], undecodable),
-                ([("reason", "too-long")], too_long),
-                ([("reason", "no-identity")], pods_rejected.load(Relaxed)),
-                ([("reason", "over-count")], pods_over.load(Relaxed)),
-            ],
+            one(pods_received.load(Relaxed) + undecodable + too_long),
         )?;
         to.gauge(
             "portent_pods",
             "Pods that are known",
             one(pods.load(Relaxed)),
+        )?;
+        to.counter(
+            "portent_pods_over",
+            "Times that a pod could not become known, because too many are",
+            one(pods_over.load(Relaxed)),
+        )?;
+        to.counter(
+            "portent_pods_rejected",
+            "Pods of which nothing is kept, by why",
+            [
+                ([("reason", "no-identity")], pods_rejected.load(Relaxed)),
+                ([("reason", "undecodable")], undecodable),
+                ([("reason", "too-long")], too_long),
+            ],
         )
-    }
-
-    /// What the watches of a resource counted, together.
-    fn of_all(&self, resource: &str, what: fn(&Status) -> &AtomicU64) -> u64 {
-        let watches = self.watches.iter();
-        let of = watches.filter(|it| it.watch().resource() == resource);
-        of.map(|it| what(it).load(Relaxed)).sum()
     }
 
     fn holdings(&self, to: &mut Series<'_, '_>) -> fmt::Result {
