@@ -129,11 +129,11 @@ steps! {
     Inspected = "inspected",
     /// It is compiled.
     Compiled = "compiled",
-    /// It has said what it is, and no other plugin has its name.
+    /// It has said what it is.
     Described = "described",
     /// It takes its settings.
     Configured = "configured",
-    /// It has answered to made-up subjects.
+    /// It has answered to made-up subjects. What is left: that its name is free, and that there is room for it.
     TrialRun = "trial-run",
 }
 

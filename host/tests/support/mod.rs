@@ -62,8 +62,13 @@ pub(crate) fn component(guest: &str) -> Vec<u8> {
     let path = guests().join(format!("{guest}.wat"));
     let own =
         fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    let wit = edited(WIT, &own, ";; wit: ");
-    let text = module(guest, &own, &wit);
+    component_of(guest, &own)
+}
+
+/// The component of a guest whose own part this is.
+pub(crate) fn component_of(guest: &str, own: &str) -> Vec<u8> {
+    let wit = edited(WIT, own, ";; wit: ");
+    let text = module(guest, own, &wit);
     encode(&text, &wit).unwrap_or_else(|error| panic!("{guest}: {error:?}"))
 }
 
