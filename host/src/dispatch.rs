@@ -19,7 +19,11 @@
 //!
 //! Plugins can be swapped for others at any time ([`Dispatcher::swap`]).
 
-use std::{num::NonZeroUsize, sync::Arc};
+use std::{
+    hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher},
+    num::NonZeroUsize,
+    sync::Arc,
+};
 
 use crate::{
     outcome::{Change, Generation, Outcome, Outcomes},
@@ -28,16 +32,18 @@ use crate::{
     reason::{CallFailure, Reason},
     record::{EventRef, ObjectKey, Record, Uid, UidRef},
     sandbox::{Limits, Spent},
-    store::{Bucket, Store, may_equal},
+    store::{Bucket, Seconds, Store, may_equal},
     subject::{Subject, SubjectKey},
 };
 
 mod batch;
 mod dirty;
+mod health;
 mod queue;
 mod swap;
 mod workers;
 
+pub use health::{BAD_MAX, PAUSE_MAX, PAUSE_MIN, SUBJECTS_MIN, WINDOW};
 pub use swap::Swapped;
 
 use queue::{From, Queue};
@@ -59,10 +65,13 @@ pub struct Dispatcher {
     out: Vec<(Arc<Plugin>, usize)>,
     /// Whose turn it is.
     turn: usize,
+    /// What time it is, for who is left alone for a while.
+    now: Seconds,
     workers: Workers<Batch, Done>,
     limits: Limits,
     pods: Pods,
     failure_code: Option<Box<str>>,
+    n_workers: NonZeroUsize,
 }
 
 /// How many pictures a plugin may be behind with.
@@ -75,6 +84,15 @@ struct Batch {
     queue: usize,
     plugin: Arc<Plugin>,
     subjects: Vec<Subject>,
+}
+
+impl Batch {
+    /// A plugin's own, and another's after a swap: what hangs in the old version holds up
+    /// nothing of the new.
+    fn lane(&self) -> u64 {
+        let hasher = BuildHasherDefault::<DefaultHasher>::default();
+        hasher.hash_one((&self.plugin.provenance.name, self.plugin.generation.0))
+    }
 }
 
 /// A batch that is done.
@@ -125,7 +143,7 @@ impl Dispatcher {
             }
         };
         let workers = Workers::start("classify", n_workers, work, on_done)?;
-        Ok(Self {
+        let dispatcher = Self {
             store,
             outcomes,
             plugins,
@@ -134,11 +152,25 @@ impl Dispatcher {
             n_late: 0,
             out: Vec::new(),
             turn: 0,
+            now: 0,
             workers,
             limits,
             pods: Pods::default(),
             failure_code: None,
-        })
+            n_workers,
+        };
+        dispatcher.share();
+        Ok(dispatcher)
+    }
+
+    /// Keeps a worker from each plugin, if there is another that may want it.
+    fn share(&self) {
+        let all_but_one = NonZeroUsize::new(self.n_workers.get() - 1);
+        let cap = match &self.plugins.plugins[..] {
+            [] | [_] => self.n_workers,
+            _ => all_but_one.unwrap_or(NonZeroUsize::MIN),
+        };
+        self.workers.set_cap(cap);
     }
 
     /// From now on every object is taken to have failed with this code.
@@ -276,7 +308,7 @@ impl Dispatcher {
                 let Some(batch) = self.next_batch(&mut queues) else {
                     break;
                 };
-                self.workers.submit(vec![batch]);
+                self.workers.submit(vec![(batch.lane(), batch)]);
             }
             let Some(done) = self.workers.next() else {
                 break;
@@ -304,7 +336,7 @@ impl Dispatcher {
                 Some((_, n)) => *n += 1,
                 None => self.out.push((Arc::clone(&batch.plugin), 1)),
             }
-            batches.push(batch);
+            batches.push((batch.lane(), batch));
         }
         self.workers.submit(batches);
         self.queues = queues;
@@ -348,24 +380,29 @@ impl Dispatcher {
     /// asked after it. That of a plugin that was removed is not.
     fn landed(&mut self, plugin: &Plugin, results: &Results) -> bool {
         let name = &plugin.provenance.name;
-        let mut serving = self.plugins.plugins.iter();
-        let place = serving.position(|it| it.provenance.name == *name);
+        let plugins = &self.plugins.plugins;
+        let place = plugins.iter().position(|it| it.provenance.name == *name);
+        let serving = place.map(|idx| plugins[idx].generation);
         let queue = place.and_then(|idx| self.queues.get_mut(idx));
         if let Some(queue) = queue {
-            for (subject, _) in results {
-                queue.landed(&subject.key);
+            queue.all_landed(results);
+            if serving == Some(plugin.generation) {
+                queue.note_health(results, self.now);
             }
             return queue.since <= plugin.generation;
         }
         if let Some(queue) = self.leaving.queues.get_mut(name) {
-            for (subject, _) in results {
-                queue.landed(&subject.key);
-            }
+            queue.all_landed(results);
             if queue.is_drained() {
                 self.leaving.queues.remove(name);
             }
         }
         false
+    }
+
+    fn n_out(&self, plugin: &Arc<Plugin>) -> usize {
+        let out = self.out.iter().find(|(it, _)| Arc::ptr_eq(it, plugin));
+        out.map_or(0, |(_, n)| *n)
     }
 
     /// Whether any batch of a plugin of this name and generation is with the workers.
@@ -393,6 +430,27 @@ impl Dispatcher {
     #[must_use]
     pub fn n_waiting(&self) -> usize {
         self.queues.iter().map(Queue::len).sum()
+    }
+
+    /// How many batches are with the workers, or back and not collected.
+    #[must_use]
+    pub fn n_with_workers(&self) -> u64 {
+        self.workers.n_out()
+    }
+
+    /// How many of these wait for a worker, and for nothing else.
+    #[must_use]
+    pub fn n_ready(&self) -> usize {
+        let asked = self.queues.iter().filter(|it| it.may_be_asked(self.now));
+        asked.map(Queue::len).sum()
+    }
+
+    /// The plugins that are left alone for a while since their calls failed, by name, each with
+    /// why; and those that are not.
+    pub fn health(&self) -> impl Iterator<Item = (&str, Option<Reason>)> {
+        let plugins = self.plugins.plugins.iter();
+        let queues = self.queues.iter().map(Queue::quarantine);
+        plugins.map(|it| &*it.provenance.name).zip(queues)
     }
 
     /// Keeps a picture of a subject that is about to lose a record, for the plugins
@@ -454,11 +512,18 @@ impl Dispatcher {
 
     /// The next batch, of the plugin whose turn it is.
     fn next_batch(&mut self, queues: &mut [Queue]) -> Option<Batch> {
+        // Of those that go with the workers, some are kept for other plugins.
+        let is_shared = 1 < queues.len();
+        let room_of_one = self.workers.max_given() - self.n_workers.get();
         for _ in 0..queues.len() {
             let idx = self.turn % queues.len();
             self.turn += 1;
             let plugin = Arc::clone(&self.plugins.plugins[idx]);
             let queue = &mut queues[idx];
+            let is_full = is_shared && self.n_out(&plugin) >= room_of_one;
+            if is_full || !queue.may_be_asked(self.now) {
+                continue;
+            }
             let order = queue.order();
             let (mut subjects, mut n_events, mut n_bytes) = (Vec::new(), 0, 0);
             while n_events < self.limits.batch_events && n_bytes < self.limits.batch_bytes {

@@ -26,6 +26,7 @@ use crate::{
     memory::GiveBack,
     outcome::{Change, Generation, Outcomes},
     plugins::PluginSet,
+    reason::Reason,
     record::{Caps, EventRef, ObjectKey, Record, Rejected, Uid, UnixMs, decode::WireEvent},
     sandbox::Limits,
     scope::Scope,
@@ -307,7 +308,7 @@ impl Live {
         let is_over = self.bound_bytes(SLICE) || self.bound_objects(SLICE);
         let is_over = self.bound_outcomes(now) || is_over;
         let is_over = self.end_pods(now) || is_over;
-        let (ended, swaps) = self.dispatcher.step();
+        let (ended, swaps) = self.dispatcher.step(now);
         self.changes.extend(ended);
         self.peak_bytes = self.peak_bytes.max(self.store.n_bytes());
         let more = expires || sweeps || is_over || swaps;
@@ -386,6 +387,23 @@ impl Live {
     #[must_use]
     pub fn n_late(&self) -> u64 {
         self.dispatcher.n_late()
+    }
+
+    /// How many batches are with the workers.
+    #[must_use]
+    pub fn n_out(&self) -> u64 {
+        self.dispatcher.n_with_workers()
+    }
+
+    /// How many of those that wait do so for a worker, and for nothing else.
+    #[must_use]
+    pub fn n_ready(&self) -> usize {
+        self.dispatcher.n_ready()
+    }
+
+    /// The plugins by name, each with why it is left alone for a while, if it is.
+    pub fn health(&self) -> impl Iterator<Item = (&str, Option<Reason>)> {
+        self.dispatcher.health()
     }
 
     /// Takes up other bounds, with the next steps.

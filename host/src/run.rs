@@ -334,7 +334,7 @@ impl Pipeline {
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let gathering = self.submitted.get() + PACE;
-            let is_gathering = 0 < self.live.borrow().n_waiting();
+            let is_gathering = 0 < self.live.borrow().n_ready();
             tokio::select! {
                 () = self.wake.notified() => {}
                 () = sleep_until(gathering.into()), if is_gathering => {}
@@ -375,8 +375,8 @@ impl Pipeline {
         );
         let more = live.step(self.clock.seconds());
         let is_due = pace <= self.submitted.get().elapsed();
-        let n_waiting = live.n_waiting();
-        if 0 < n_waiting && (is_due || self.full_batch <= n_waiting) {
+        let n_ready = live.n_ready();
+        if 0 < n_ready && (is_due || self.full_batch <= n_ready) {
             live.submit();
             // Even if nobody had room: whoever has is a reason to come again.
             self.submitted.set(Instant::now());
@@ -414,6 +414,9 @@ impl Pipeline {
         let count = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
         self.sources.backlog.store(count(live.n_backlog()), Relaxed);
         self.sources.late.store(live.n_late(), Relaxed);
+        for (name, quarantine) in live.health() {
+            self.sources.board.health(name, quarantine);
+        }
         self.sources
             .board
             .drained(|it| match (&it.name, it.generation) {

@@ -14,6 +14,7 @@ use std::{
 };
 
 use portent::{
+    dispatch::{BAD_MAX, PAUSE_MIN},
     live::{Bounds, Live},
     outcome::{Change, EndReason, Held},
     plugins::{Loader, Plugin, PluginSet, State, Terms, Why},
@@ -169,6 +170,14 @@ impl Path {
 
     fn held(&self, pod: &str) -> Vec<Held> {
         self.live.outcomes().held(&subject(pod))
+    }
+
+    /// Of those with a stamp; another holds an error.
+    fn stamps_of_a(&self, pod: &str) -> Vec<String> {
+        let held = self.held(pod);
+        let held = held.iter().filter(|it| *it.classifier.name == *"a");
+        held.map(|it| self.stamps[&*it.classifier.digest].clone())
+            .collect()
     }
 
     /// The stamps in what is held of a pod: each has to be that of the version that is named
@@ -451,6 +460,95 @@ fn fifty_swaps_under_load_lose_nothing_double_nothing_and_mix_nothing() {
     assert!(longest < Duration::from_millis(50), "{longest:?}");
 }
 
+#[test]
+fn a_plugin_whose_calls_fail_is_left_alone_tried_again_and_well_with_another_version() {
+    let mut path = Path::new(Terms::default());
+    path.swap_to("a", 1);
+    path.write(
+        "bad.wasm",
+        &component_of(
+            "bad",
+            "(func $misbehave (param i32 i32) (result i32) unreachable)",
+        ),
+    );
+    let set = path.load().unwrap();
+    path.live.swap(set);
+    path.settle();
+    let quarantine = |path: &Path| {
+        let mut of_all = path.live.health();
+        of_all.find(|(name, _)| *name == "bad").and_then(|it| it.1)
+    };
+    for idx in 0..BAD_MAX {
+        assert_eq!(quarantine(&path), None);
+        path.put(&format!("poison-{idx}"), &format!("e{idx}"));
+        path.settle();
+    }
+    assert_eq!(quarantine(&path), Some(Reason::Trap));
+    // What comes waits for it, and for nobody else.
+    path.put("poison-new", "new");
+    for _ in 0..2 {
+        path.turn();
+        while 0 < path.live.n_ready()
+            || path
+                .live
+                .is_out("a", path.live.plugins().plugins[0].generation)
+        {
+            path.turn();
+        }
+    }
+    assert_eq!(path.stamps_of_a("poison-new"), ["01"]);
+    assert_eq!(path.live.n_waiting(), 1);
+    // One batch is tried, and fails: there is nothing left to try until something comes.
+    while path.live.step(1 + PAUSE_MIN) {}
+    assert_eq!(path.live.n_ready(), 1);
+    path.live.submit();
+    path.is_done.recv().unwrap();
+    while 0 < path.live.n_out() {
+        path.collect();
+    }
+    assert_eq!(quarantine(&path), Some(Reason::Trap));
+
+    // The next version begins anew, with all that is live.
+    path.swap_to("bad", 2);
+    path.settle();
+    assert_eq!(quarantine(&path), None);
+    let stamps = path.stamps_of("poison-new");
+    assert_eq!(stamps, ["01", "02"]);
+}
+
+#[test]
+fn a_plugin_that_loops_keeps_no_worker_from_the_others() {
+    let mut path = Path::new(Terms::default());
+    path.swap_to("a", 1);
+    let loops = "(func $misbehave (param i32 i32) (result i32) (loop $l (br $l)) (i32.const 0))";
+    path.write("loops.wasm", &component_of("loops", loops));
+    let set = path.load().unwrap();
+    path.live.swap(set);
+    for idx in 0..2_000 {
+        path.put(&format!("poison-{idx}"), &format!("e{idx}"));
+    }
+    path.live.submit();
+    let loops = path.live.plugins().plugins.iter();
+    let mut loops = loops.filter(|it| *it.provenance.name == *"loops");
+    let loops = loops.next().unwrap().generation;
+    // While what loops has not had its first batch back, the other has had them all.
+    let n_told = |path: &Path| {
+        let told = path.changes.iter();
+        told.filter(|it| *it.classifier.name == *"a").count()
+    };
+    let mut n_failed = 0;
+    while n_told(&path) < 2_000 {
+        let changes = &mut path.changes;
+        path.live.collect(&mut |it, _| changes.push(it), &mut |it| {
+            n_failed += usize::from(!it.failures.is_empty());
+        });
+        path.live.submit();
+    }
+    assert!(path.live.is_out("loops", loops));
+    // 32 batches of the one, each some milliseconds; each of the other is two deadlines.
+    assert!(n_failed <= 2, "{n_failed}");
+}
+
 /// A file that is put in the place of a good one, what is wrong with it, and what is said.
 type Bad = (&'static str, Vec<u8>, Option<&'static str>, Reason);
 
@@ -531,8 +629,8 @@ fn no_bad_version_interrupts_the_good_one_and_each_is_told_by_its_reason() {
     let mut path = Path::new(Terms::default());
     path.swap_to("other", 1);
     path.swap_to("a", 1);
-    let mut idx = 0;
-    for (what, bytes, settings, reason) in bad_versions() {
+    for (idx, bad) in bad_versions().into_iter().enumerate() {
+        let (what, bytes, settings, reason) = bad;
         path.write("a.wasm", &bytes);
         match settings {
             Some(it) => path.write("a.yaml", it.as_bytes()),
@@ -552,7 +650,6 @@ fn no_bad_version_interrupts_the_good_one_and_each_is_told_by_its_reason() {
         let stamps: BTreeSet<_> = path.stamps_of(&pod).into_iter().collect();
         assert_eq!(stamps, BTreeSet::from(["01".to_owned()]), "{what}");
         assert_eq!(path.held(&pod).len(), 2);
-        idx += 1;
     }
     // The old one is put back: nothing is loaded, and nothing is wrong.
     path.write("a.wasm", &stamped("a", 1));

@@ -11,10 +11,11 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use super::dirty::DirtySet;
+use super::{Results, dirty::DirtySet, health::Health};
 use crate::{
     outcome::Generation,
-    store::Walk,
+    reason::Reason,
+    store::{Seconds, Walk},
     subject::{Subject, SubjectKey},
 };
 
@@ -42,6 +43,7 @@ pub(super) struct Queue {
     /// Dirty again while they were in flight: a subject is in one call at a time.
     again: HashSet<SubjectKey>,
     n_batches: u32,
+    health: Health,
     /// What an older plugin of the name says was said before it was removed.
     pub(super) since: Generation,
 }
@@ -137,14 +139,36 @@ impl Queue {
 
     /// A call of these begins.
     pub(super) fn begun(&mut self, subjects: &[Subject]) {
+        self.health.begun();
         self.n_batches = self.n_batches.wrapping_add(1);
         for it in subjects {
             *self.in_flight.entry(it.key.clone()).or_default() += 1;
         }
     }
 
-    /// A call of it is over.
-    pub(super) fn landed(&mut self, subject: &SubjectKey) {
+    /// A call of these is over.
+    pub(super) fn all_landed(&mut self, results: &Results) {
+        for (subject, _) in results {
+            self.landed(&subject.key);
+        }
+    }
+
+    /// What a call of the version that serves came to.
+    pub(super) fn note_health(&mut self, results: &Results, now: Seconds) {
+        self.health.landed(results, now);
+    }
+
+    /// Whether the plugin may be given a batch now.
+    pub(super) fn may_be_asked(&self, now: Seconds) -> bool {
+        self.health.may_be_asked(now)
+    }
+
+    /// Why the plugin is left alone, if it is.
+    pub(super) fn quarantine(&self) -> Option<Reason> {
+        self.health.quarantine()
+    }
+
+    fn landed(&mut self, subject: &SubjectKey) {
         let Some(n) = self.in_flight.get_mut(subject) else {
             return;
         };
@@ -167,6 +191,7 @@ impl Queue {
     pub(super) fn ask_again(&mut self) {
         self.backlog = DirtySet::default();
         self.walk = Some(Place::Beginning);
+        self.health = Health::default();
     }
 
     /// Nothing is asked again that has not changed.

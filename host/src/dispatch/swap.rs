@@ -104,6 +104,7 @@ impl Dispatcher {
         }
         self.turn = 0;
         self.plugins = next;
+        self.share();
         for (plugin, queue) in self.plugins.plugins.iter().zip(&mut self.queues) {
             let name = &plugin.provenance.name;
             let is_asked_again = swapped.replaced.contains(name) || swapped.added.contains(name);
@@ -128,7 +129,8 @@ impl Dispatcher {
 
     /// A slice of what a swap left to do. Says what ended by it, and whether there is more
     /// to do at once: where the workers are behind, it waits for them.
-    pub fn step(&mut self) -> (Vec<Change>, bool) {
+    pub fn step(&mut self, now: Seconds) -> (Vec<Change>, bool) {
+        self.now = now;
         let mut more = false;
         for queue in &mut self.queues {
             let Some(slice) = queue.walk_on() else {

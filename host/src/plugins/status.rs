@@ -163,15 +163,26 @@ impl Board {
         }
     }
 
-    /// How well a plugin that serves does so, by its name.
+    /// How well a plugin that serves does so, by its name. Says so in the log when that changes.
     pub fn health(&self, name: &str, quarantine: Option<Reason>) {
         for entry in self.lock().files.values_mut() {
-            if let Some((version, Serving(state))) = &mut entry.serving
-                && version.name.as_deref() == Some(name)
-            {
-                let next = quarantine.map_or(State::Active, State::Quarantined);
-                *state = state.next(next).unwrap_or(*state);
+            let Some((version, Serving(state))) = &mut entry.serving else {
+                continue;
+            };
+            let is_quarantined = matches!(state, State::Quarantined(_));
+            if version.name.as_deref() != Some(name) || is_quarantined == quarantine.is_some() {
+                continue;
             }
+            let next = quarantine.map_or(State::Active, State::Quarantined);
+            if let Some(reason) = quarantine {
+                tracing::error!(
+                    classifier = name,
+                    "quarantined, since its calls fail: {reason}; it is tried again now and then"
+                );
+            } else {
+                tracing::info!(classifier = name, "well again, and out of quarantine");
+            }
+            *state = state.next(next).unwrap_or(*state);
         }
     }
 
