@@ -25,30 +25,8 @@ use portent::{
     store::Confirmation,
     subject::SubjectKey,
 };
-use support::{component, component_of};
+use support::{component, component_of, stamped};
 use tempfile::TempDir;
-
-/// A guest that finds something on each pod whose name begins with `poison`, and says who it is.
-fn stamped(name: &str, stamp: u32) -> Vec<u8> {
-    assert!(stamp < 100);
-    let own = format!(
-        ";; Says its stamp.\n(data (i32.const 0x1b0) \"{stamp:02}\")\n{}",
-        "(func $misbehave (param $subjects i32) (param $n i32) (result i32)
-             (local $answer i32) (local $at i32) (local $outcome i32) (local $end i32)
-             (local.set $answer (call $well_behaved (local.get $subjects) (local.get $n)))
-             (local.set $outcome (i32.load offset=4 (local.get $answer)))
-             (local.set $end (i32.add (local.get $outcome) (i32.mul (local.get $n) (i32.const 72))))
-             (block $done
-                 (loop $next
-                     (br_if $done (i32.eq (local.get $outcome) (local.get $end)))
-                     (i32.store (local.get $outcome) (global.get $finding))
-                     (i32.store offset=4 (local.get $outcome) (i32.const 1))
-                     (local.set $outcome (i32.add (local.get $outcome) (i32.const 72)))
-                     (br $next)))
-             (local.get $answer))\n"
-    );
-    component_of(name, &own)
-}
 
 /// A folder, what loads from it, and a live path that it serves.
 struct Path {

@@ -82,6 +82,8 @@ pub struct Found {
     pub set: Option<Arc<PluginSet>>,
     /// Whether it should be looked again soon.
     pub is_unsettled: bool,
+    /// Whether a file is missing that was there, and not given up yet.
+    pub is_missing: bool,
 }
 
 /// How long a file has to stay the same before it is read. Whoever copies a file writes more
@@ -145,6 +147,7 @@ impl Loader {
         };
         self.is_readable = true;
         let mut is_unsettled = looked.is_unsettled;
+        let is_missing = looked.gone.len() < looked.missing.len();
         let missing: BTreeSet<_> = looked.missing.into_iter().collect();
         let mut is_changed = false;
         for (path, marks) in looked.settled {
@@ -179,7 +182,11 @@ impl Loader {
             self.generation.0 += 1;
             self.set()
         });
-        Found { set, is_unsettled }
+        Found {
+            set,
+            is_unsettled,
+            is_missing,
+        }
     }
 
     /// Tries those again that there was no name or no room for.
@@ -433,8 +440,10 @@ impl Looking {
             .spawn(move || {
                 let (mut why, mut pause) = (Why::Settling, every);
                 loop {
+                    let mut is_asked = false;
                     match asked.recv_timeout(pause) {
                         Ok(()) => {
+                            is_asked = true;
                             // No two looks are closer: what is written between two within a
                             // tick of the file system's clock would look the same to both.
                             thread::sleep(SETTLE.min(every));
@@ -447,7 +456,10 @@ impl Looking {
                     if let Some(set) = found.set {
                         on_set(set);
                     }
-                    (why, pause) = if found.is_unsettled {
+                    (why, pause) = if is_asked && found.is_missing {
+                        // Whoever asks is done with what was to be done: it is looked twice.
+                        (Why::Regular, SETTLE.min(every))
+                    } else if found.is_unsettled {
                         (Why::Settling, SETTLE.min(every))
                     } else {
                         (Why::Regular, every)
