@@ -1,6 +1,6 @@
 //! From events to findings. The grammar has its own tests, beside it.
 
-use portent_sdk::Trust;
+use portent_sdk::{Blame, Severity};
 
 use super::*;
 
@@ -12,7 +12,10 @@ fn outcome_of<'a>(notes: impl IntoIterator<Item = &'a str>) -> Outcome {
     let events = notes
         .into_iter()
         .map(|note| Event::warning("GPUXidError", note));
-    classify(&events.fold(Subject::pod("ml-team", "train-0"), Subject::event))
+    classify(
+        &Settings::default(),
+        &events.fold(Subject::pod("ml-team", "train-0"), Subject::event),
+    )
 }
 
 #[track_caller]
@@ -136,7 +139,7 @@ fn the_pods_node_stands_in_for_one_that_the_report_does_not_name() {
             "GPUXidError",
             "[gpu-health] ? xid=48 node=n1",
         ));
-    let findings = classify(&subject).findings;
+    let findings = classify(&Settings::default(), &subject).findings;
     assert_eq!(findings[0].find("node"), Some("n2"));
     assert_eq!(findings[1].find("node"), Some("n1"));
 }
@@ -153,7 +156,10 @@ fn repeats_fold_to_what_was_seen_last() {
         .event(Event::normal("Pulled", "Successfully pulled image").created(3))
         .event(report("third", "critical").created(4));
 
-    let [finding] = classify(&subject).findings.try_into().unwrap();
+    let [finding] = classify(&Settings::default(), &subject)
+        .findings
+        .try_into()
+        .unwrap();
     assert_eq!(
         (finding.message.as_str(), finding.severity),
         ("second", Severity::Warning)
@@ -203,35 +209,4 @@ fn ordinary_events_yield_nothing() {
     assert_eq!(outcome, Outcome::default());
 }
 
-#[test]
-fn a_claim_that_the_host_knows_to_be_false_is_no_report() {
-    let pod = Subject::pod("ml-team", "train-0");
-    let report = Event::warning("GPUXidError", FALLEN);
-    let outcome_with = |trust| classify(&pod.clone().event(report.clone().trust(trust)));
-    let [same, different] = [Agreement::Same, Agreement::Different];
-
-    assert_eq!(
-        outcome_with(Trust {
-            uid: different,
-            node: same
-        }),
-        Outcome::default()
-    );
-    assert_eq!(
-        outcome_with(Trust {
-            uid: same,
-            node: different
-        }),
-        Outcome::default()
-    );
-    assert_eq!(
-        outcome_with(Trust {
-            uid: same,
-            node: same
-        })
-        .findings
-        .len(),
-        1
-    );
-    assert_eq!(outcome_with(Trust::default()).findings.len(), 1);
-}
+mod corpus;
