@@ -21,7 +21,7 @@ use portent::{
 };
 use serde_json::Value;
 
-const PAGES: [&str; 12] = [
+const PAGES: [&str; 13] = [
     "README.md",
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
@@ -29,6 +29,7 @@ const PAGES: [&str; 12] = [
     "deploy/README.md",
     "docs/benchmarks.md",
     "docs/configuration.md",
+    "docs/gpu-faults.md",
     "docs/running.md",
     "docs/replay.md",
     "docs/writing-a-plugin.md",

@@ -48,6 +48,8 @@ impl<'a> Cursor<'a> {
             .bytes()
             .position(|byte| !byte.is_ascii() || !holds(byte));
         let (taken, rest) = self.0.split_at(end.unwrap_or(self.0.len()));
+        #[cfg(test)]
+        work::done(taken.len());
         self.0 = rest;
         taken
     }
@@ -68,13 +70,35 @@ fn find(text: &str, what: &str) -> Option<usize> {
     let (first, rest) = what.as_bytes().split_first()?;
     let bytes = text.as_bytes();
     let mut places = bytes.iter().enumerate();
-    let (place, _) = places.find(|(place, byte)| {
+    let found = places.find(|(place, byte)| {
         *byte == first
             && bytes
                 .get(place + 1..)
                 .is_some_and(|it| it.starts_with(rest))
-    })?;
-    Some(place)
+    });
+    let place = found.map(|(place, _)| place);
+    #[cfg(test)]
+    work::done(place.unwrap_or(text.len()));
+    place
+}
+
+/// How many bytes were looked at: the tests' measure of time.
+#[cfg(test)]
+pub(crate) mod work {
+    use std::cell::Cell;
+
+    thread_local! {
+        static BYTES: Cell<usize> = const { Cell::new(0) };
+    }
+
+    pub(super) fn done(bytes: usize) {
+        BYTES.set(BYTES.get() + bytes);
+    }
+
+    /// Since this was asked for the last time.
+    pub(crate) fn take() -> usize {
+        BYTES.replace(0)
+    }
 }
 
 /// As `str::contains`.

@@ -210,3 +210,4 @@ fn ordinary_events_yield_nothing() {
 }
 
 mod corpus;
+mod hostile;

@@ -110,6 +110,10 @@ fn fields(settings: &Settings, report: Report<'_>) -> Option<Statement> {
         id: field("Device"),
         ..Device::default()
     };
+    // Only an error of the memory has a type of one.
+    if field("MemoryErrorType").is_some() != (report.reason == "GPUMemoryError") {
+        return None;
+    }
     let statement = match report.reason {
         "GPUXidError" => {
             let number = ["Xid", "XidCode", "XID"].into_iter().find_map(field);

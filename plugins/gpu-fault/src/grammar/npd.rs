@@ -188,14 +188,20 @@ fn afid(text: &str) -> Option<u32> {
 /// What the driver of a Neuron device puts before the word for its error.
 const NEURON: &str = "NEURON_HW_ERR=";
 
-/// A temporary rule of the Neuron problem detector.
+/// A temporary rule of the Neuron problem detector: its reason names the word that the line has.
 fn neuron(reason: &str, note: &str) -> Option<Statement> {
-    let is_it = reason.starts_with("NeuronHasError") && has(note, NEURON);
-    is_it.then(|| neuron_error(reason, note))
+    let named = reason.strip_prefix("NeuronHasError_")?;
+    let (before, behind) = cut(note, NEURON)?;
+    let is_its_own = before.is_empty() || before.ends_with(' ');
+    let word = Cursor(behind).while_(is_of_word);
+    (is_its_own && word == named).then(|| neuron_error(reason, note))
+}
+
+fn is_of_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
 fn neuron_error(reason: &str, text: &str) -> Statement {
-    let is_of_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     let word = cut(text, NEURON).map(|(_, behind)| Cursor(behind).while_(is_of_word));
     let word = word.or_else(|| reason.strip_prefix("NeuronHasError_"));
     let device = cut(text, "nd-id=").and_then(|(_, it)| Cursor(it).number());

@@ -153,6 +153,12 @@ pub(crate) fn read(settings: &Settings, report: Report<'_>) -> Option<Statement>
             Xid::new(number).into_statement(settings, &parts.device)
         }
         Check::Watch(category, code) => {
+            // A name of DCGM's, where there is one. A number is another check's.
+            let is_of_name = |it: u8| it.is_ascii_uppercase() || it.is_ascii_digit() || it == b'_';
+            let is_number = parts.code.starts_with(|it: char| it.is_ascii_digit());
+            if is_number || !parts.code.bytes().all(is_of_name) {
+                return None;
+            }
             let action = parts.action.unwrap_or(Action::None);
             let message = given(parts.text).unwrap_or(parts.code);
             Statement::new(category, code, action, message)
@@ -167,8 +173,11 @@ pub(crate) fn read(settings: &Settings, report: Report<'_>) -> Option<Statement>
     )
 }
 
+/// The numbers of a switch are greater than those of a device.
+const FIRST_SXID: u32 = 10_000;
+
 fn xid(settings: &Settings, parts: &Parts<'_>) -> Option<Statement> {
-    let number = decimal(parts.code)?;
+    let number = decimal(parts.code).filter(|it| *it < FIRST_SXID)?;
     let by_number = Xid {
         advised: parts.action,
         wants_reset: kernel::wants_reset(parts.text),
@@ -194,7 +203,7 @@ fn xid(settings: &Settings, parts: &Parts<'_>) -> Option<Statement> {
 }
 
 fn sxid(settings: &Settings, parts: &Parts<'_>) -> Option<Statement> {
-    let number = decimal(parts.code)?;
+    let number = decimal(parts.code).filter(|it| FIRST_SXID <= *it)?;
     if let Some(line) = kernel::quoted_sxid(parts.text) {
         let by_line = kernel::sxid(settings, line)?;
         return (by_line.find("sxid") == Some(parts.code)).then_some(by_line);
