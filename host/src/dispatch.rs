@@ -26,10 +26,11 @@ use std::{
 use crate::{
     outcome::{Change, Outcome, Outcomes},
     plugins::{Plugin, PluginSet},
+    pods::{Pod, PodKey, PodPut, Pods},
     reason::{CallFailure, Reason},
-    record::{EventRef, Record},
+    record::{EventRef, ObjectKey, Record, Uid, UidRef},
     sandbox::{Limits, Spent},
-    store::{Store, may_equal},
+    store::{Bucket, Store, may_equal},
     subject::{Subject, SubjectKey},
 };
 
@@ -52,6 +53,8 @@ pub struct Dispatcher {
     turn: usize,
     workers: Workers<Batch, Done>,
     limits: Limits,
+    pods: Pods,
+    failure_code: Option<Box<str>>,
 }
 
 /// What waits for one plugin.
@@ -171,7 +174,70 @@ impl Dispatcher {
             turn: 0,
             workers,
             limits,
+            pods: Pods::default(),
+            failure_code: None,
         })
+    }
+
+    /// From now on every object is taken to have failed with this code.
+    pub fn assume_failure(&mut self, code: &str) {
+        self.failure_code = Some(code.into());
+    }
+
+    /// The pods that subjects are known by.
+    #[must_use]
+    pub fn pods(&self) -> &Pods {
+        &self.pods
+    }
+
+    /// From now on at most so many pods become known.
+    pub fn set_pods_max(&mut self, max: usize) {
+        self.pods.set_max(max);
+    }
+
+    /// Takes up a pod as it is now, and marks it for each plugin that may say something
+    /// else of it now.
+    pub fn put_pod(&mut self, object: &ObjectKey, pod: Pod) -> PodPut {
+        let uid = pod.uid.clone();
+        let version = self.store.next_version();
+        let put = self.pods.put(object, pod, version);
+        if let (PodPut::Changed(before), Some((now, _))) =
+            (&put, self.pods.get(object, uid.as_ref()))
+        {
+            for (plugin, queue) in self.plugins.plugins.iter().zip(&mut self.queues) {
+                if plugin.description().reads.differs(before.as_deref(), now) {
+                    // What names no uid may be its own.
+                    for uid in [uid.clone(), Uid::default()] {
+                        queue.mark(&SubjectKey {
+                            object: object.clone(),
+                            uid,
+                        });
+                    }
+                }
+            }
+        }
+        put
+    }
+
+    /// Forgets a pod. What was said of it stands.
+    pub fn forget_pod(&mut self, object: &ObjectKey, uid: UidRef<'_>) -> Option<Arc<Pod>> {
+        self.pods.remove(object, uid)
+    }
+
+    /// The failed pods that are on this node, or that this object owns: what is said of it
+    /// is said of them, too.
+    #[must_use]
+    pub fn around(&self, object: &ObjectKey) -> Vec<SubjectKey> {
+        let has_failed = |(pod, uid): &&PodKey| {
+            let known = self.pods.get(pod, uid.as_ref());
+            self.failure_code.is_some() || known.is_some_and(|(it, _)| it.failure.is_some())
+        };
+        let failed = self.pods.around(object).filter(has_failed);
+        let subject = |(object, uid): &PodKey| SubjectKey {
+            object: object.clone(),
+            uid: uid.clone(),
+        };
+        failed.map(subject).collect()
     }
 
     /// Marks a subject dirty for each plugin that is interested in one of these
@@ -183,6 +249,25 @@ impl Dispatcher {
                 .any(|it| plugin.description().wants(&subject.object, it))
             {
                 queue.mark(subject);
+            }
+        }
+    }
+
+    /// Marks the failed pods around an object for each plugin that is interested in one of
+    /// these records of it, and is given them.
+    pub fn mark_around(&mut self, object: &ObjectKey, records: &[&Record]) {
+        let around = self.around(object);
+        if around.is_empty() {
+            return;
+        }
+        for (plugin, queue) in self.plugins.plugins.iter().zip(&mut self.queues) {
+            let description = plugin.description();
+            if description.reads.surroundings()
+                && records.iter().any(|it| description.wants(object, it))
+            {
+                for it in &around {
+                    queue.mark(it);
+                }
             }
         }
     }
@@ -294,6 +379,7 @@ impl Dispatcher {
             it.in_flight.shrink_to_fit();
             it.again.shrink_to_fit();
         }
+        self.pods.shrink();
     }
 
     /// Whether nothing is dirty, and nothing is with the workers.
@@ -348,20 +434,26 @@ impl Dispatcher {
 
     /// A record may have gone while its subject was in a call: nobody will say so again.
     fn look_again(&self, subject: &Subject) {
-        let object = &subject.key.object;
-        let live = self.store.view(object, |bucket| {
-            let is_as_it_was = bucket.version() == subject.version;
-            let live = bucket.records().iter().map(|it| it.record.event_ref());
-            (!is_as_it_was).then(|| live.collect::<Vec<_>>())
-        });
-        if let Some(live) = live.unwrap_or_else(|| Some(Vec::new())) {
-            let may_be = |it: &EventRef, event: &EventRef| {
-                let is_named = it.name() == event.name() && it.namespace() == event.namespace();
-                is_named && may_equal(it.uid(), event.uid())
-            };
-            let is_live = |event: &EventRef| live.iter().any(|it| may_be(it, event));
-            self.outcomes.look_again(&subject.key, is_live);
+        let own = (&subject.key.object, subject.of_bucket);
+        let around = subject.around.iter();
+        let around = around.map(|(object, version)| (object, version.unwrap_or_default()));
+        let pictured: Vec<_> = std::iter::once(own).chain(around).collect();
+        let version = |object| self.store.view(object, Bucket::version).unwrap_or_default();
+        if pictured.iter().all(|(object, was)| version(object) == *was) {
+            return;
         }
+        let mut live: Vec<EventRef> = Vec::new();
+        for (object, _) in pictured {
+            self.store.view(object, |bucket| {
+                live.extend(bucket.records().iter().map(|it| it.record.event_ref()));
+            });
+        }
+        let may_be = |it: &EventRef, event: &EventRef| {
+            let is_named = it.name() == event.name() && it.namespace() == event.namespace();
+            is_named && may_equal(it.uid(), event.uid())
+        };
+        let is_live = |event: &EventRef| live.iter().any(|it| may_be(it, event));
+        self.outcomes.look_again(&subject.key, is_live);
     }
 
     /// The next batch, of the plugin whose turn it is.
@@ -421,16 +513,29 @@ impl Dispatcher {
 
     /// The subject as it is now, for this plugin. `None` if there is nothing to
     /// say about it: its records are gone, which is no evidence of anything, or
-    /// none of them is of interest and nothing is held that they could end.
+    /// none of them is of interest and nothing is held that they could end; and if it
+    /// failed, the plugin does not ask for those without.
     fn picture(&self, plugin: &Plugin, key: &SubjectKey) -> Option<Subject> {
-        let object = &key.object;
+        let (object, description) = (&key.object, plugin.description());
         let subject = self.store.view(object, |bucket| {
-            Subject::of(key.clone(), bucket, |it| {
-                plugin.description().wants(object, it)
-            })
+            Subject::of(key.clone(), bucket, |it| description.wants(object, it))
         });
-        let subject = subject.flatten()?;
-        let is_wanted = !subject.events.is_empty() || self.outcomes.holds(key, &plugin.provenance);
+        let has_records = matches!(subject, Some(Some(_)));
+        let mut subject = match subject.flatten() {
+            Some(it) => it,
+            None if self.pods.is_empty() => return None,
+            None => Subject::without_records(key.clone()),
+        };
+        if !self.pods.is_empty() || self.failure_code.is_some() {
+            subject.know(&self.pods, self.failure_code.as_deref());
+            if description.reads.surroundings() {
+                subject.surround(&self.store, |of, it| description.wants(&of.object, it));
+            }
+        }
+        let has_failed = subject.failure.is_some();
+        let is_wanted = !subject.events.is_empty()
+            || (has_failed && description.failures)
+            || (has_records && self.outcomes.holds(key, &plugin.provenance));
         is_wanted.then_some(subject)
     }
 }

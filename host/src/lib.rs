@@ -24,6 +24,7 @@ pub mod dispatch;
 pub mod outcome;
 pub mod output;
 pub mod plugins;
+pub mod pods;
 pub mod record;
 pub mod sandbox;
 pub mod store;

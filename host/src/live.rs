@@ -33,6 +33,12 @@ use crate::{
     subject::{Owners, Shift, SubjectKey, assigned, subjects},
 };
 
+mod pods;
+
+pub use pods::{PodBounds, WAITING_MAX};
+
+use pods::Watched;
+
 /// How much is held, and for how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
@@ -64,7 +70,7 @@ impl Default for Bounds {
 }
 
 /// What became of the Events that came. With the store's own totals it adds up:
-/// received are stored, merged, rejected or out of scope.
+/// received are stored, merged, rejected, out of scope, unselected or waiting.
 #[derive(Debug, Default)]
 pub struct Counters {
     /// Events that came, other than to say that they were deleted.
@@ -81,6 +87,16 @@ pub struct Counters {
     pub deletions: AtomicU64,
     /// Subjects that lost a record before a plugin saw it, because too many did.
     pub unseen: AtomicU64,
+    /// Events that waited for a pod that did not come, or that is over.
+    pub unselected: AtomicU64,
+    /// Events that wait for a pod.
+    pub waiting: AtomicU64,
+    /// Pods that are known.
+    pub pods: AtomicU64,
+    /// Times that a pod could not become known, because too many are.
+    pub pods_over: AtomicU64,
+    /// Pods that could not be used.
+    pub pods_rejected: AtomicU64,
 }
 
 impl Counters {
@@ -116,6 +132,8 @@ pub struct Live {
     outcomes: Arc<Outcomes>,
     counters: Arc<Counters>,
     dispatcher: Dispatcher,
+    /// The pods that are selected; none of them where there is no pod selector.
+    watched: Option<Watched>,
     scope: Scope,
     caps: Caps,
     bounds: Bounds,
@@ -178,6 +196,7 @@ impl Live {
             outcomes,
             counters: Arc::default(),
             dispatcher,
+            watched: None,
             scope,
             caps,
             bounds,
@@ -201,32 +220,38 @@ impl Live {
         if record.clamp(now) {
             counters.clamped.fetch_add(1, Relaxed);
         }
+        if let Some((object, record)) = self.select(object, record, confirmed) {
+            self.keep(&object, &record, confirmed);
+        }
+    }
 
-        let before = self.store.view(&object, |bucket| {
-            moves_others(bucket, &record).then(|| Owners::of(bucket))
+    fn keep(&mut self, object: &ObjectKey, record: &Record, confirmed: Confirmation) {
+        let before = self.store.view(object, |bucket| {
+            moves_others(bucket, record).then(|| Owners::of(bucket))
         });
         let before = before.flatten();
         for uid in before.iter().flat_map(Owners::uids) {
-            self.keep_picture(&object, uid);
+            self.keep_picture(object, uid);
         }
         match self.store.put(object.clone(), record.clone(), confirmed) {
             Put::Inserted => {
-                self.mark(&object, &[&record]);
-                self.bound_object(&object);
+                self.mark(object, &[record]);
+                self.bound_object(object);
                 self.bound_objects(AT_ONCE);
             }
-            Put::Updated(earlier) => self.mark(&object, &[&record, &earlier]),
+            Put::Updated(earlier) => self.mark(object, &[record, &earlier]),
             Put::Unchanged => {}
             Put::Replaced(earlier) => {
                 let gone = earlier.event_ref();
                 for uid in before.iter().flat_map(Owners::uids) {
-                    self.outcomes.event_gone(&subject(&object, uid), &gone);
+                    self.outcomes.event_gone(&subject(object, uid), &gone);
                 }
-                self.mark(&object, &[&record]);
+                self.gone_around(object, &[gone]);
+                self.mark(object, &[record]);
             }
         }
         if let Some(before) = before {
-            self.apply_shift(&object, &before);
+            self.apply_shift(object, &before);
         }
         self.bound_bytes(AT_ONCE);
     }
@@ -245,6 +270,12 @@ impl Live {
             it.record.is_named_as(&record) && may_equal(it.record.uid(), record.uid())
         };
         self.remove(&object, Removal::Deleted, goes);
+        if let Some(watched) = &mut self.watched {
+            let is_it = |it: &Record| it.is_named_as(&record) && may_equal(it.uid(), record.uid());
+            let n = watched.drop_waiting(&object, is_it);
+            self.counters.unselected.fetch_add(count(n), Relaxed);
+            self.count_pods();
+        }
     }
 
     /// A LIST of a watch is read to its end, at this time: what only an earlier one
@@ -273,6 +304,7 @@ impl Live {
         let sweeps = self.sweep_slice();
         let is_over = self.bound_bytes(SLICE) || self.bound_objects(SLICE);
         let is_over = self.bound_outcomes(now) || is_over;
+        let is_over = self.end_pods(now) || is_over;
         self.peak_bytes = self.peak_bytes.max(self.store.n_bytes());
         let more = expires || sweeps || is_over;
         if self.tidied < now && !more {
@@ -369,6 +401,7 @@ impl Live {
         self.store.shrink();
         self.outcomes.shrink();
         self.dispatcher.shrink();
+        self.watched.iter_mut().for_each(Watched::shrink);
         self.peak_bytes = n_bytes;
         if let Err(error) = self.give_back.begin() {
             tracing::warn!(%error, "memory that is free cannot be given back");
@@ -395,10 +428,17 @@ impl Live {
         for uid in &uids {
             self.keep_picture(object, uid);
         }
+        if !going.is_empty() {
+            for it in self.dispatcher.around(object) {
+                self.keep_picture(&it.object, &it.uid);
+            }
+        }
         let removed = self.store.remove_where(object, why, goes);
         for (uid, event) in &going {
             self.outcomes.event_gone(&subject(object, uid), event);
         }
+        let events: Vec<_> = going.into_iter().map(|(_, event)| event).collect();
+        self.gone_around(object, &events);
         let left = self.store.view(object, |bucket| {
             let left = assigned(bucket);
             uids.iter()
@@ -453,6 +493,16 @@ impl Live {
         };
         if let Some(uid) = uid {
             self.dispatcher.mark(&subject(object, &uid), records);
+        }
+        self.dispatcher.mark_around(object, records);
+    }
+
+    /// Notes that Events are gone which the failed pods around an object were given.
+    fn gone_around(&self, object: &ObjectKey, events: &[EventRef]) {
+        for subject in self.dispatcher.around(object) {
+            for event in events {
+                self.outcomes.event_gone(&subject, event);
+            }
         }
     }
 
@@ -555,6 +605,10 @@ impl Live {
         }
         !self.sweeps.is_empty()
     }
+}
+
+fn count(n: usize) -> u64 {
+    u64::try_from(n).unwrap_or(u64::MAX)
 }
 
 fn subject(object: &ObjectKey, uid: &Uid) -> SubjectKey {

@@ -101,6 +101,8 @@ word! {
         Folded = "folded",
         /// Nothing that it rests on was live for a day.
         Expired = "expired",
+        /// Its object was deleted some time ago.
+        ObjectGone = "object-gone",
         /// More is held than may be, and its namespace holds most.
         OverBytes = "over-bytes",
     }
@@ -128,6 +130,8 @@ pub struct Evidence {
     pub last_seen: UnixMs,
     /// Whether its record is still in the store.
     pub live: bool,
+    /// Whether it regards the object of the finding, and not its node or its owner.
+    pub is_own: bool,
 }
 
 impl Identity {
@@ -144,12 +148,13 @@ impl Evidence {
 
     /// A live record as evidence.
     #[must_use]
-    pub fn of(record: &Record) -> Self {
+    pub fn of(record: &Record, is_own: bool) -> Self {
         Self {
             // A finding outlives its Events, and what they say with them.
             event: record.event_ref().detached(),
             last_seen: record.last_seen(),
             live: true,
+            is_own,
         }
     }
 }

@@ -5,6 +5,7 @@
 //! reported, and the others serve. The set never changes once it is made.
 
 use std::{
+    collections::BTreeSet,
     fs, io,
     path::{Path, PathBuf},
     sync::Arc,
@@ -16,7 +17,7 @@ use sha2::{Digest as _, Sha256};
 use crate::{
     outcome::{Generation, Provenance},
     reason::Reason,
-    sandbox::{Description, Guest, LoadFailure, Sandbox},
+    sandbox::{Description, Guest, LoadFailure, Reads, Sandbox},
     text::{Visible, cut, hex},
 };
 
@@ -79,6 +80,16 @@ pub struct PluginSet {
 }
 
 impl PluginSet {
+    /// The labels that any of them names among what it reads, each once.
+    #[must_use]
+    pub fn labels_read(&self) -> Vec<String> {
+        let reads = self.plugins.iter().map(|it| &it.description().reads);
+        let names = reads.flat_map(Reads::names);
+        let labels = names.filter_map(|it| it.strip_prefix("subject.labels/"));
+        let labels: BTreeSet<_> = labels.map(str::to_owned).collect();
+        labels.into_iter().collect()
+    }
+
     /// Loads every `*.wasm` of a folder.
     ///
     /// # Errors

@@ -106,7 +106,7 @@ impl Rejected {
 const CLUSTER_EVENT_NAMESPACES: [&str; 2] = ["default", "kube-system"];
 
 /// Kinds known to be of the cluster's scope.
-const CLUSTER_KINDS: [&str; 1] = ["Node"];
+pub(crate) const CLUSTER_KINDS: [&str; 1] = ["Node"];
 
 /// The texts that are a record's own, in the order in which they are stored. The
 /// note comes behind the last of them.

@@ -19,6 +19,7 @@ use crate::{
     dispatch::Dispatcher,
     outcome::{Change, Held, Outcomes},
     plugins::PluginSet,
+    pods::{Pod, PodPut, Pods},
     record::{Caps, ObjectKey, Record, Rejected, Uid, decode::WireEvent},
     sandbox::Limits,
     store::{Bucket, Confirmation, Put, Store},
@@ -197,8 +198,7 @@ impl Replay {
             Some(Known::Room(shift)) => shift,
             None => Shift::default(),
         };
-        self.dispatcher
-            .settle(&subjects(&object, &shift.lost), &mut |it| to.change(it));
+        self.settle(&object, &shift, to);
 
         match self
             .store
@@ -208,9 +208,7 @@ impl Replay {
             Put::Updated(earlier) => self.mark(&object, &[&record, &earlier]),
             Put::Unchanged => {}
             Put::Replaced(earlier) => {
-                for subject in subjects(&object, &shift.lost) {
-                    self.outcomes.event_gone(&subject, &earlier.event_ref());
-                }
+                self.gone(&object, &shift, &earlier);
                 self.mark(&object, &[&record]);
             }
         }
@@ -235,15 +233,12 @@ impl Replay {
             Shift::between(&Owners::of(bucket), &Owners::of(&after))
         });
         let shift = shift.unwrap_or_default();
-        self.dispatcher
-            .settle(&subjects(&object, &shift.lost), &mut |it| to.change(it));
+        self.settle(&object, &shift, to);
 
         match self.store.remove(&object, &record) {
             None => self.tally.unknown_deletions += 1,
             Some(removed) => {
-                for subject in subjects(&object, &shift.lost) {
-                    self.outcomes.event_gone(&subject, &removed.event_ref());
-                }
+                self.gone(&object, &shift, &removed);
                 // Who only lost a record is not asked again: absence is no evidence.
                 for subject in subjects(&object, &shift.gained) {
                     self.dispatcher.mark_moved(&subject);
@@ -253,13 +248,52 @@ impl Replay {
         self.make_room(to);
     }
 
+    /// A pod, as it is at the end of the recording. Whoever knows of pods puts them first:
+    /// what left before was classified without.
+    pub fn put_pod(&mut self, object: &ObjectKey, pod: Pod) -> PodPut {
+        self.dispatcher.put_pod(object, pod)
+    }
+
+    /// The pods that are known.
+    #[must_use]
+    pub fn pods(&self) -> &Pods {
+        self.dispatcher.pods()
+    }
+
+    /// From now on every object is taken to have failed with this code: a pod that did
+    /// fail when it did, any other object one second after its last Event was last seen.
+    pub fn assume_failure(&mut self, code: &str) {
+        self.dispatcher.assume_failure(code);
+    }
+
     /// Classifies what is left at the end of the input, and hands it out.
     pub fn finish(&mut self, to: &mut dyn Listener) {
         let objects = std::mem::take(&mut self.order);
         for slice in Vec::from(objects).chunks(SLICE) {
             self.hand_out(slice, to);
         }
+        // Pods that failed and that nothing was said of.
+        self.dispatcher.drain(&mut |it| to.change(it));
         self.hand_out_rest(to);
+    }
+
+    /// Classifies whoever is about to lose a record.
+    fn settle(&mut self, object: &ObjectKey, shift: &Shift, to: &mut dyn Listener) {
+        if shift.lost.is_empty() {
+            return;
+        }
+        let mut losing = subjects(object, &shift.lost);
+        losing.extend(self.dispatcher.around(object));
+        self.dispatcher.settle(&losing, &mut |it| to.change(it));
+    }
+
+    /// Notes that a record is gone, which these subjects had.
+    fn gone(&self, object: &ObjectKey, shift: &Shift, record: &Record) {
+        let mut lost = subjects(object, &shift.lost);
+        lost.extend(self.dispatcher.around(object));
+        for subject in &lost {
+            self.outcomes.event_gone(subject, &record.event_ref());
+        }
     }
 
     /// Lets objects leave until what is held is within its bounds, and a little
@@ -326,7 +360,9 @@ impl Replay {
                 subjects(object, &uids.unwrap_or_default())
             })
             .collect();
-        self.dispatcher.settle(&subjects, &mut |it| to.change(it));
+        let around = objects.iter().flat_map(|it| self.dispatcher.around(it));
+        let settling: Vec<_> = subjects.iter().cloned().chain(around).collect();
+        self.dispatcher.settle(&settling, &mut |it| to.change(it));
         for subject in subjects {
             let held = self.outcomes.take(&subject);
             if !held.is_empty() {
@@ -380,6 +416,7 @@ impl Replay {
             };
             self.dispatcher.mark(&subject, records);
         }
+        self.dispatcher.mark_around(object, records);
     }
 
     /// Marks those whose records are others now, and lets the subject that had

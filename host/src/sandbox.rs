@@ -30,7 +30,7 @@ mod ticker;
 pub use admit::{Guest, LoadFailure, WIT_PACKAGE};
 pub use call::Spent;
 pub(crate) use description::is_name as is_plugin_name;
-pub use description::{Description, Interest};
+pub use description::{Description, Interest, Reads};
 pub use limits::{LimitError, Limits};
 
 use call::State;

@@ -142,6 +142,8 @@ pub struct Totals {
     pub expired: u64,
     /// Records removed because their object had too many.
     pub over_count: u64,
+    /// Records removed because their object is over, or is none that anyone asks about.
+    pub object_gone: u64,
 }
 
 /// Why records are removed.
@@ -157,6 +159,8 @@ pub enum Removal {
     OverBytes,
     /// Their object has too many.
     OverCount,
+    /// Their object is over, or is none that anyone asks about.
+    ObjectGone,
 }
 
 impl Totals {
@@ -168,7 +172,8 @@ impl Totals {
             + self.evicted
             + self.swept
             + self.expired
-            + self.over_count;
+            + self.over_count
+            + self.object_gone;
         self.stored.saturating_sub(removed)
     }
 }
@@ -189,6 +194,7 @@ pub struct Store {
     swept: AtomicU64,
     expired: AtomicU64,
     over_count: AtomicU64,
+    object_gone: AtomicU64,
     n_bytes: AtomicUsize,
     interner: Interner,
     /// One entry for each bucket. Locked within the lock of a bucket's shard,
@@ -318,6 +324,7 @@ impl Store {
             Removal::Expired => &self.expired,
             Removal::OverBytes => &self.evicted,
             Removal::OverCount => &self.over_count,
+            Removal::ObjectGone => &self.object_gone,
         };
         total.fetch_add(u64::try_from(removed.len()).unwrap_or(u64::MAX), Relaxed);
         removed
@@ -386,6 +393,11 @@ impl Store {
         self.buckets.shrink_to_fit();
     }
 
+    /// Counts a change of something else that what is classified rests on.
+    pub fn next_version(&self) -> Version {
+        Version(self.changes.fetch_add(1, Relaxed) + 1)
+    }
+
     /// The newest version of any bucket.
     #[must_use]
     pub fn version(&self) -> Version {
@@ -441,6 +453,7 @@ impl Store {
             swept: self.swept.load(Relaxed),
             expired: self.expired.load(Relaxed),
             over_count: self.over_count.load(Relaxed),
+            object_gone: self.object_gone.load(Relaxed),
         }
     }
 }

@@ -10,15 +10,20 @@
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use crate::{
+    pods::{Failure, ObjectRef, Pod},
     record::{ObjectKey, Record, Uid, UidRef, UnixMs},
     store::{Bucket, Stored, Version},
 };
 
 mod reading;
 mod shift;
+mod surroundings;
+mod trust;
 
 pub use reading::read;
 pub use shift::{Owners, Shift, subjects};
+pub use surroundings::{AFTER_FAILURE_MS, BEFORE_FAILURE_MS, SURROUNDINGS_MAX};
+pub use trust::{Agreement, Trust};
 
 /// Who a subject is.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -35,17 +40,6 @@ impl fmt::Display for SubjectKey {
     }
 }
 
-/// The failure that is to be explained.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
-    /// For example `OOMKilled` or `137`.
-    pub code: String,
-    /// For a person.
-    pub message: String,
-    /// When it happened.
-    pub at: UnixMs,
-}
-
 /// One object and its records, as of one version of its bucket.
 #[derive(Clone, Debug)]
 pub struct Subject {
@@ -53,15 +47,28 @@ pub struct Subject {
     pub key: SubjectKey,
     /// The API version of the object, as its newest record knows it.
     pub api_version: Arc<str>,
+    /// Its pod, if it is one that is known.
+    pub pod: Option<Arc<Pod>>,
+    /// Whether pods of its name are known, and none of them has its uid: what is said of
+    /// it is of a predecessor, or forged.
+    pub is_disowned: bool,
     /// The failure that a verdict is wanted for.
-    pub failure: Option<Failure>,
-    /// Those of its records that are of interest, oldest first: by when they
-    /// were created, then by arrival.
+    pub failure: Option<Arc<Failure>>,
+    /// Those of its records that are of interest, and of those around its failure, oldest
+    /// first: by when they were created, then by arrival.
     pub events: Vec<Record>,
-    /// Every live record of the object, of interest or not: what is in here and
-    /// was evidence is evidence still.
+    /// What each of its events regards if that is another object. Empty when all are its
+    /// own.
+    about: Vec<Option<Arc<ObjectRef>>>,
+    /// Every live record of the object, of interest or not, and of those that it is given
+    /// others of: what is in here and was evidence is evidence still.
     pub live: Vec<Record>,
-    /// Which version of the bucket this is a picture of.
+    /// Which version of its bucket this is a picture of; the least if it has none.
+    pub of_bucket: Version,
+    /// The other objects whose records it may be given, each with the version of its
+    /// bucket, if it has one.
+    pub around: Vec<(ObjectKey, Option<Version>)>,
+    /// The newest version of all that this is a picture of.
     pub version: Version,
 }
 
@@ -86,17 +93,41 @@ impl Subject {
             uid: key.uid,
         };
         Some(Self {
-            key,
             api_version: newest_api_version(bucket),
-            failure: None,
             events: events.into_iter().map(|it| it.record.clone()).collect(),
             live: bucket
                 .records()
                 .iter()
                 .map(|it| it.record.clone())
                 .collect(),
+            of_bucket: bucket.version(),
             version: bucket.version(),
+            ..Self::without_records(key)
         })
+    }
+
+    /// A subject that nothing is said of.
+    #[must_use]
+    pub fn without_records(key: SubjectKey) -> Self {
+        Self {
+            key,
+            api_version: "".into(),
+            pod: None,
+            is_disowned: false,
+            failure: None,
+            events: Vec::new(),
+            about: Vec::new(),
+            live: Vec::new(),
+            of_bucket: Version::default(),
+            around: Vec::new(),
+            version: Version::default(),
+        }
+    }
+
+    /// What one of its events regards, by the event's place, if that is another object.
+    #[must_use]
+    pub fn about(&self, idx: usize) -> Option<&ObjectRef> {
+        self.about.get(idx)?.as_deref()
     }
 
     /// Bytes of text that cross when it is handed to a classifier.

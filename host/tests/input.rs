@@ -32,6 +32,13 @@ impl Reader for Read {
         Ok(())
     }
 
+    fn pod(
+        &mut self,
+        _: portent::pods::decode::WirePod<'_>,
+    ) -> Result<(), portent::pods::decode::Rejected> {
+        unreachable!("no input is said to hold Pods")
+    }
+
     fn problem(&mut self, problem: Problem) {
         self.problems.push(problem.to_string());
     }

@@ -108,9 +108,9 @@ fn only_what_asks_a_cluster_names_kube() {
 }
 
 /// Left may use right, never the other way: the data goes one way.
-const CHAIN: [&str; 16] = [
+const CHAIN: [&str; 17] = [
     "cli", "check", "run", "config", "replay", "live", "watch", "sink", "output", "dispatch",
-    "plugins", "sandbox", "outcome", "subject", "store", "record",
+    "plugins", "sandbox", "outcome", "subject", "pods", "store", "record",
 ];
 
 #[test]

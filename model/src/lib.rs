@@ -24,6 +24,7 @@ mod host {
     pub mod interner;
     pub mod outcome;
     pub mod output;
+    pub mod pods;
     pub mod reason;
     pub mod record;
     pub mod sink;
@@ -33,7 +34,7 @@ mod host {
 }
 
 pub(crate) use host::files;
-pub use host::{interner, outcome, output, reason, record, sink, store, subject, text};
+pub use host::{interner, outcome, output, pods, reason, record, sink, store, subject, text};
 
 /// What the workers need to know of the sandbox. Here no thread has a stack of its own.
 mod sandbox {

@@ -273,6 +273,13 @@ impl input::Reader for Replayed {
         }
     }
 
+    fn pod(
+        &mut self,
+        _: portent::pods::decode::WirePod<'_>,
+    ) -> Result<(), portent::pods::decode::Rejected> {
+        unreachable!("no input is said to hold Pods")
+    }
+
     fn problem(&mut self, problem: Problem) {
         panic!("{problem}");
     }

@@ -47,6 +47,8 @@ Examples:
   kubectl get events -A -o json | portent replay -
   portent replay --plugins target/plugins demo/recording.json
   portent replay must-gather/ --namespace ml-team --only findings
+  portent replay events.json --pods pods.json --only findings
+  portent replay events.json --failure 137 -o json | jq '.[].outcome.verdict'
   portent replay -o jsonl events.json.gz | jq 'select(.outcome.findings | length > 0)'
   kubectl get events -A -w -o json --output-watch-events | portent replay --changes -o jsonl -
 
@@ -78,6 +80,8 @@ pub(super) struct Replay {
     /// Say nothing on stderr but what went wrong.
     #[arg(short, long)]
     quiet: bool,
+    #[command(flatten)]
+    known: Known,
     /// Print only this part of what the plugins say.
     #[arg(long, value_enum)]
     only: Option<Only>,
@@ -107,6 +111,40 @@ pub(super) struct Replay {
     limits: LimitArgs,
 }
 
+/// What is known beside the Events.
+#[derive(Debug, Args)]
+struct Known {
+    /// What is known of pods, as `kubectl get pods -o json` prints it: their nodes, their
+    /// owners, and how they failed. A failed pod is explained by what is said of its node
+    /// too; may be repeated.
+    #[arg(long = "pods", value_name = "FILE")]
+    pods: Vec<PathBuf>,
+    /// Take every object as failed with this code, so that verdicts are given: a pod that
+    /// did fail when it did, anything else one second after its last Event was last seen.
+    #[arg(long, value_name = "CODE")]
+    failure: Option<String>,
+    /// Print only what is said of this object and of the pods that it owns.
+    #[arg(long, value_name = "NAMESPACE/KIND/NAME", requires = "pods")]
+    owner: Option<String>,
+}
+
+impl Known {
+    fn tell<W: io::Write>(
+        &self,
+        intake: &mut Intake<W>,
+        labels: Vec<String>,
+    ) -> anyhow::Result<()> {
+        if let Some(code) = &self.failure {
+            intake.assume_failure(code)?;
+        }
+        intake.read_pods(&self.pods, labels)?;
+        match &self.owner {
+            Some(owner) => intake.only_owned_by(owner),
+            None => Ok(()),
+        }
+    }
+}
+
 /// How times are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Time {
@@ -116,6 +154,16 @@ enum Time {
     Local,
     /// As the time before the newest that is shown.
     Relative,
+}
+
+impl Time {
+    fn clock(self) -> Clock {
+        match self {
+            Self::Utc => Clock::Utc,
+            Self::Local => Clock::Zone(TimeZone::system()),
+            Self::Relative => Clock::Relative,
+        }
+    }
 }
 
 /// Instances are pooled for 16 at once; more threads would wait for them.
@@ -130,6 +178,7 @@ impl Replay {
             changes,
             strict,
             quiet,
+            known,
             only,
             objects,
             namespaces,
@@ -145,11 +194,7 @@ impl Replay {
             .min(NonZeroUsize::new(WORKERS_MAX).unwrap_or(NonZeroUsize::MIN));
         let limits = limits.limits()?;
         let scope = Scope::new(objects, namespaces)?;
-        let clock = match time {
-            Time::Utc => Clock::Utc,
-            Time::Local => Clock::Zone(TimeZone::system()),
-            Time::Relative => Clock::Relative,
-        };
+        let clock = time.clock();
         let mut spill_bounds = spill::Bounds {
             file_bytes: tmp_bytes,
             ..spill::Bounds::default()
@@ -187,11 +232,13 @@ impl Replay {
             store_bytes,
             ..Bounds::default()
         };
+        let labels = plugins.labels_read();
         let replay = replay::Replay::new(Arc::new(plugins), &limits, bounds, workers)
             .context("cannot start the worker threads")?;
 
         let interrupted = super::interrupt::watch()?;
         let mut intake = Intake::new(replay, sink::Filtered::new(sink, only), scope, interrupted);
+        known.tell(&mut intake, labels)?;
         let progress = Progress::new(quiet);
         intake.read_all(&files, progress)?;
         let read = intake.finish()?;

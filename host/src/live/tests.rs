@@ -6,6 +6,7 @@ use crate::scope::Reach;
 mod bounds;
 mod conservation;
 mod defects;
+mod pods;
 
 const EPOCH: u64 = 7;
 const TTL: Seconds = 100;
@@ -94,7 +95,12 @@ impl Live {
         let rejected: u64 = counters.rejected().map(|(_, n)| n).sum();
         assert_eq!(
             counters.received.load(Relaxed),
-            totals.stored + totals.merged + rejected + counters.out_of_scope.load(Relaxed)
+            totals.stored
+                + totals.merged
+                + rejected
+                + counters.out_of_scope.load(Relaxed)
+                + counters.unselected.load(Relaxed)
+                + counters.waiting.load(Relaxed)
         );
         assert_eq!(totals.live(), self.store.n_records() as u64);
         assert_eq!(

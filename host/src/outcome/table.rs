@@ -49,8 +49,9 @@ pub struct Held {
     version: Version,
     generation: Generation,
     pub(super) cleared_for: Vec<Ended>,
-    /// The findings that hold and of which nothing is live, and since when.
-    retained: Vec<(Identity, Seconds)>,
+    /// The findings that hold and of which nothing is live, and since when; and the
+    /// verdict, as none of them, when nothing is that it rests on.
+    retained: Vec<(Option<Identity>, Seconds)>,
 }
 
 /// How long a finding holds of which nothing is live any more: a day. What it was
@@ -190,6 +191,12 @@ impl Outcomes {
         })
     }
 
+    /// Whether anything is held of a subject.
+    #[must_use]
+    pub fn holds_any(&self, subject: &SubjectKey) -> bool {
+        self.table.get(subject).is_some()
+    }
+
     /// Whether a finding of a subject that holds rests on an Event.
     #[must_use]
     pub fn rests_on(&self, subject: &SubjectKey, event: &EventRef) -> bool {
@@ -272,6 +279,15 @@ impl Outcomes {
             entry.remove();
         }
         changes
+    }
+
+    /// Ends all that is held of a subject whose object was deleted, and says what that was.
+    #[must_use = "a change that nobody is told of is lost"]
+    pub fn object_gone(&self, subject: &SubjectKey) -> Vec<Change> {
+        let held = self.take_out(subject);
+        let ended = held.iter();
+        let ended = ended.filter_map(|it| it.end(subject, EndReason::ObjectGone, |_| true));
+        ended.collect()
     }
 
     /// Gives back the room of what is held no more.
@@ -405,9 +421,13 @@ impl Outcomes {
                         .extract_if(.., |(_, at)| *at < since)
                         .map(|(identity, _)| identity)
                         .collect();
-                    let is_over = |it: &Finding| over.contains(&it.identity);
+                    let is_over =
+                        |it: &Finding| over.iter().flatten().any(|over| *over == it.identity);
                     changes.extend(held.end(subject, EndReason::Expired, is_over));
                     held.outcome.findings.retain(|it| !is_over(it));
+                    if over.contains(&None) {
+                        held.outcome.verdict = None;
+                    }
                 }
                 self.changed(subject, entry)
             });
@@ -497,14 +517,22 @@ impl Held {
 
     fn note_retained(&mut self, now: Seconds) {
         let findings = &self.outcome.findings;
-        let is_retained = |it: &Finding| it.status == Status::Active && it.is_retained();
-        let mut retained = findings.iter().filter(|it| is_retained(it)).peekable();
+        let holds = |it: &&Finding| it.status == Status::Active;
+        let rests_on_what_is_live = |id: &Identity| {
+            let mut live = findings.iter().filter(holds).filter(|it| !it.is_retained());
+            live.any(|it| it.identity == *id)
+        };
+        let verdict = self.outcome.verdict.as_deref();
+        let verdict = verdict.filter(|it| !it.finding.as_ref().is_some_and(rests_on_what_is_live));
+        let retained = findings.iter().filter(holds).filter(|it| it.is_retained());
+        let retained = retained.map(|it| Some(&it.identity));
+        let mut retained = retained.chain(verdict.map(|_| None)).peekable();
         if self.retained.is_empty() && retained.peek().is_none() {
             return;
         }
         let since = retained.map(|it| {
-            let known = self.retained.iter().find(|(id, _)| *id == it.identity);
-            (it.identity.clone(), known.map_or(now, |(_, at)| *at))
+            let known = self.retained.iter().find(|(id, _)| id.as_ref() == it);
+            (it.cloned(), known.map_or(now, |(_, at)| *at))
         });
         self.retained = since.collect();
     }
@@ -538,7 +566,7 @@ impl Held {
             + self.outcome.n_bytes()
             + ended.sum::<usize>()
             + error.sum::<usize>()
-            + self.retained.len() * size_of::<(Identity, Seconds)>()
+            + self.retained.len() * size_of::<(Option<Identity>, Seconds)>()
     }
 
     fn new(subject: &Subject, classifier: &Arc<Provenance>) -> Self {

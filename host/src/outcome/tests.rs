@@ -150,7 +150,7 @@ fn finding(key: &str, status: Status, record: &Record) -> Finding {
         blame: Blame::Platform,
         message: "fault".into(),
         attributes: Attributes::default(),
-        evidence: vec![Evidence::of(record)],
+        evidence: vec![Evidence::of(record, true)],
     }
 }
 

@@ -162,33 +162,38 @@ pub(crate) enum Taken {
     No,
 }
 
-/// Reads a value leniently into `$slot`, counting what is not of its type.
-macro_rules! take {
-    ($self:ident, $map:ident, $slot:expr) => {{
-        let Lenient { value, malformed } = $map.next_value()?;
-        $slot = value;
-        $self.n_malformed += u32::from(malformed);
-        Ok(Taken::Yes)
-    }};
-}
-
+/// Says which key goes into which field: each is read leniently, and what is not of
+/// its type is counted in `n_malformed`.
 macro_rules! fields {
     ($type:ty { $($($name:literal)|+ => $field:ident,)* }) => {
-        impl<'de> Fields<'de> for $type {
-            fn take<A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<Taken, A::Error> {
+        impl<'de> $crate::record::decode::Fields<'de> for $type {
+            fn take<A: serde::de::MapAccess<'de>>(
+                &mut self,
+                key: &str,
+                map: &mut A,
+            ) -> Result<$crate::record::decode::Taken, A::Error> {
+                use $crate::record::decode::{Lenient, Taken};
+
                 match key {
-                    $($($name)|+ => take!(self, map, self.$field),)*
+                    $($($name)|+ => {
+                        let Lenient { value, malformed } = map.next_value()?;
+                        self.$field = value;
+                        self.n_malformed += u32::from(malformed);
+                        Ok(Taken::Yes)
+                    })*
                     _ => Ok(Taken::No),
                 }
             }
         }
 
-        impl<'de> Value<'de> for $type {
-            fn from_map<A: MapAccess<'de>>(mut map: A) -> Result<Option<Self>, A::Error> {
+        impl<'de> $crate::record::decode::Value<'de> for $type {
+            fn from_map<A: serde::de::MapAccess<'de>>(mut map: A) -> Result<Option<Self>, A::Error> {
+                use $crate::record::decode::{Fields as _, Taken, Text};
+
                 let mut value = Self::default();
-                while let Some(Text(key)) = map.next_key()? {
+                while let Some(key) = map.next_key::<Text<'de>>()? {
                     if value.take(&key, &mut map)? == Taken::No {
-                        map.next_value::<IgnoredAny>()?;
+                        map.next_value::<serde::de::IgnoredAny>()?;
                     }
                 }
                 Ok(Some(value))
@@ -196,6 +201,38 @@ macro_rules! fields {
         }
     };
 }
+
+/// Says what a JSON object as a whole is, which nothing but an object can be.
+macro_rules! document {
+    ($type:ident, $what:literal) => {
+        impl<'de: 'a, 'a> serde::Deserialize<'de> for $type<'a> {
+            fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                struct ObjectOnly;
+
+                impl<'de> serde::de::Visitor<'de> for ObjectOnly {
+                    type Value = $type<'de>;
+
+                    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        f.write_str($what)
+                    }
+
+                    fn visit_map<A: serde::de::MapAccess<'de>>(
+                        self,
+                        map: A,
+                    ) -> Result<Self::Value, A::Error> {
+                        use $crate::record::decode::Value as _;
+
+                        Ok($type::from_map(map)?.unwrap_or_default())
+                    }
+                }
+
+                from.deserialize_map(ObjectOnly)
+            }
+        }
+    };
+}
+
+pub(crate) use {document, fields};
 
 fields!(WireMeta<'de> {
     "name" => name,
@@ -243,28 +280,10 @@ fields!(WireEvent<'de> {
     "deprecatedLastTimestamp" | "lastTimestamp" => last_timestamp,
 });
 
-impl<'de: 'a, 'a> Deserialize<'de> for WireEvent<'a> {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct ObjectOnly;
-
-        impl<'de> Visitor<'de> for ObjectOnly {
-            type Value = WireEvent<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an Event")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-                Ok(WireEvent::from_map(map)?.unwrap_or_default())
-            }
-        }
-
-        from.deserialize_map(ObjectOnly)
-    }
-}
+document!(WireEvent, "an Event");
 
 /// What a lenient field can be read from; `None` says "not this".
-trait Value<'de>: Default {
+pub(crate) trait Value<'de>: Default {
     fn from_borrowed(text: &'de str) -> Option<Self> {
         Self::from_text(text)
     }
@@ -277,9 +296,27 @@ trait Value<'de>: Default {
         None
     }
 
+    fn from_negative(_: i64) -> Option<Self> {
+        None
+    }
+
+    fn from_bool(_: bool) -> Option<Self> {
+        None
+    }
+
+    fn from_seq<A: SeqAccess<'de>>(mut seq: A) -> Result<Option<Self>, A::Error> {
+        while seq.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(None)
+    }
+
     fn from_map<A: MapAccess<'de>>(mut map: A) -> Result<Option<Self>, A::Error> {
         while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
         Ok(None)
+    }
+
+    /// Reads it, whatever it is.
+    fn read<D: Deserializer<'de>>(from: D) -> Result<Lenient<Self>, D::Error> {
+        from.deserialize_any(LenientVisitor(PhantomData))
     }
 }
 
@@ -307,15 +344,31 @@ impl Value<'_> for u32 {
     }
 }
 
+impl Value<'_> for i64 {
+    fn from_number(number: u64) -> Option<Self> {
+        number.try_into().ok()
+    }
+
+    fn from_negative(number: i64) -> Option<Self> {
+        Some(number)
+    }
+}
+
+impl Value<'_> for bool {
+    fn from_bool(it: bool) -> Option<Self> {
+        Some(it)
+    }
+}
+
 /// A value, or the default when it is null or of another type.
-struct Lenient<T> {
-    value: T,
-    malformed: bool,
+pub(crate) struct Lenient<T> {
+    pub(crate) value: T,
+    pub(crate) malformed: bool,
 }
 
 impl<'de, T: Value<'de>> Deserialize<'de> for Lenient<T> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_any(LenientVisitor(PhantomData))
+        T::read(from)
     }
 }
 
@@ -347,21 +400,20 @@ impl<'de, T: Value<'de>> Visitor<'de> for LenientVisitor<T> {
         Ok(lenient(T::from_number(it)))
     }
 
-    fn visit_i64<E: de::Error>(self, _: i64) -> Result<Self::Value, E> {
-        Ok(lenient(None))
+    fn visit_i64<E: de::Error>(self, it: i64) -> Result<Self::Value, E> {
+        Ok(lenient(T::from_negative(it)))
     }
 
     fn visit_f64<E: de::Error>(self, _: f64) -> Result<Self::Value, E> {
         Ok(lenient(None))
     }
 
-    fn visit_bool<E: de::Error>(self, _: bool) -> Result<Self::Value, E> {
-        Ok(lenient(None))
+    fn visit_bool<E: de::Error>(self, it: bool) -> Result<Self::Value, E> {
+        Ok(lenient(T::from_bool(it)))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
-        while seq.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(lenient(None))
+    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Self::Value, A::Error> {
+        Ok(lenient(T::from_seq(seq)?))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {

@@ -15,7 +15,10 @@
 
 use std::{fmt, io};
 
-use crate::record::{Rejected, decode::WireEvent};
+use crate::{
+    pods::decode::{self as pod, WirePod},
+    record::{Rejected, decode::WireEvent},
+};
 
 mod compressed;
 mod document;
@@ -78,6 +81,8 @@ pub enum Origin {
     Named,
     /// It lay in a folder that was named. Other objects are no surprise there.
     Found,
+    /// Somebody said that it holds Pods: what is none is a problem.
+    Pods,
 }
 
 /// Who takes what is read.
@@ -88,6 +93,12 @@ pub trait Reader {
     ///
     /// Why it was refused.
     fn item(&mut self, item: Item<'_>) -> Result<(), Rejected>;
+    /// A Pod, in an input that holds [Pods](Origin::Pods). It may be refused.
+    ///
+    /// # Errors
+    ///
+    /// Why it was refused.
+    fn pod(&mut self, pod: WirePod<'_>) -> Result<(), pod::Rejected>;
     /// Something that is none.
     fn problem(&mut self, problem: Problem);
     /// Where the Event is that was refused, and why.

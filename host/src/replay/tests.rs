@@ -82,6 +82,13 @@ impl Reader for Intake {
         }
     }
 
+    fn pod(
+        &mut self,
+        _: crate::pods::decode::WirePod<'_>,
+    ) -> Result<(), crate::pods::decode::Rejected> {
+        unreachable!("no input is said to hold Pods")
+    }
+
     fn problem(&mut self, _: Problem) {}
 
     fn refused(&mut self, _: Problem) {}
@@ -285,7 +292,7 @@ fn fault(subject: &Subject) -> Outcome {
         blame: Blame::Platform,
         message: "fault".into(),
         attributes: Attributes::default(),
-        evidence: vec![Evidence::of(&subject.events[0])],
+        evidence: vec![Evidence::of(&subject.events[0], true)],
     };
     Outcome {
         findings: vec![finding],

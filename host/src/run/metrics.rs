@@ -202,6 +202,7 @@ impl Collector for Sources {
         self.holdings(&mut to)?;
         self.watches(&mut to)?;
         self.plugins(&mut to)?;
+        self.pods(&mut to)?;
         self.findings(&mut to)?;
         self.changes(&mut to)?;
         process(&mut to)
@@ -219,6 +220,8 @@ impl Sources {
             clamped,
             deletions,
             unseen,
+            unselected,
+            waiting,
             ..
         } = &*self.counters;
         let of_all = |what: fn(&Status) -> &AtomicU64| -> u64 {
@@ -237,7 +240,9 @@ impl Sources {
         let received = received.load(Relaxed) + undecodable + too_long;
         let out_of_scope = out_of_scope.load(Relaxed);
         let Totals { stored, merged, .. } = self.store.totals();
-        let in_flight = received.saturating_sub(stored + merged + n_rejected + out_of_scope);
+        let unselected = unselected.load(Relaxed);
+        let done = stored + merged + n_rejected + out_of_scope + unselected;
+        let in_flight = received.saturating_sub(done);
 
         to.counter(
             "portent_events_received",
@@ -264,10 +269,20 @@ impl Sources {
             "Events whose object is not in the configured scope",
             one(out_of_scope),
         )?;
+        to.counter(
+            "portent_events_unselected",
+            "Events that concern no selected pod, or one that is over",
+            one(unselected),
+        )?;
         to.gauge(
             "portent_events_in_flight",
-            "Events received that are none of stored, merged, rejected and out of scope yet",
+            "Events received that are none of stored, merged, rejected, out of scope and unselected yet",
             one(in_flight),
+        )?;
+        to.gauge(
+            "portent_events_waiting",
+            "Events in flight that wait for their pod",
+            one(waiting.load(Relaxed)),
         )?;
         to.counter(
             "portent_events_deletions",
@@ -291,6 +306,30 @@ impl Sources {
         )
     }
 
+    fn pods(&self, to: &mut Series<'_, '_>) -> fmt::Result {
+        let Counters {
+            pods,
+            pods_over,
+            pods_rejected,
+            ..
+        } = &*self.counters;
+        to.gauge(
+            "portent_pods",
+            "Pods that are known",
+            one(pods.load(Relaxed)),
+        )?;
+        to.counter(
+            "portent_pods_over",
+            "Times that a pod could not become known, because too many are",
+            one(pods_over.load(Relaxed)),
+        )?;
+        to.counter(
+            "portent_pods_rejected",
+            "Pods without an identity",
+            one(pods_rejected.load(Relaxed)),
+        )
+    }
+
     fn holdings(&self, to: &mut Series<'_, '_>) -> fmt::Result {
         let totals = self.store.totals();
         let Totals {
@@ -300,6 +339,7 @@ impl Sources {
             swept,
             expired,
             over_count,
+            object_gone,
             ..
         } = totals;
         to.counter(
@@ -312,6 +352,7 @@ impl Sources {
                 ([("reason", "swept")], swept),
                 ([("reason", "expired")], expired),
                 ([("reason", "over-count")], over_count),
+                ([("reason", "object-gone")], object_gone),
             ],
         )?;
         to.gauge(
@@ -473,7 +514,9 @@ impl Sources {
         self.outcomes.for_each(|_, all| {
             for held in all {
                 let holds = held.outcome.findings.iter();
-                for it in holds.filter(|it| it.status == Holds::Active) {
+                // What rests on the events of a node alone is counted where the node is.
+                let is_own = |it: &&Finding| it.evidence.iter().any(|it| it.is_own);
+                for it in holds.filter(|it| it.status == Holds::Active).filter(is_own) {
                     *active
                         .entry(finding_labels(&held.classifier.name, it))
                         .or_default() += 1;

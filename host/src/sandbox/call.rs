@@ -249,14 +249,18 @@ impl Guest {
         for (it, uids) in subjects.iter().zip(&uids) {
             events.extend(lower::events(it, uids, reads));
         }
+        let contexts: Vec<_> = subjects
+            .iter()
+            .map(|it| lower::Context::of(it, reads))
+            .collect();
         let mut rest = &*events;
         let lowered: Vec<_> = subjects
             .iter()
-            .zip(&uids)
-            .map(|(it, uids)| {
+            .zip(uids.iter().zip(&contexts))
+            .map(|(it, (uids, context))| {
                 let (own, others) = rest.split_at(it.events.len());
                 rest = others;
-                lower::subject(it, uids, own)
+                lower::subject(it, uids, context, reads, own)
             })
             .collect();
 

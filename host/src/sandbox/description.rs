@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use super::bindings::described;
 use crate::{
+    pods::Pod,
     record::{ObjectKey, Record},
     text::Visible,
 };
@@ -97,6 +98,11 @@ pub struct Reads {
     pub(super) controller: bool,
     pub(super) instance: bool,
     pub(super) related: bool,
+    pub(super) about: bool,
+    pub(super) node: bool,
+    pub(super) phase: bool,
+    pub(super) owner: bool,
+    pub(super) labels: bool,
 }
 
 /// Every name that `reads` may hold. The records of the contract cannot grow
@@ -140,8 +146,38 @@ impl Reads {
             controller: reads("event.controller"),
             instance: reads("event.instance"),
             related: reads("event.related"),
+            about: reads("event.about"),
+            node: reads("subject.node"),
+            phase: reads("subject.phase"),
+            owner: reads("subject.owner"),
+            labels: reads("subject.labels"),
             names,
         })
+    }
+
+    /// Whether it is given events of other objects.
+    #[must_use]
+    pub fn surroundings(&self) -> bool {
+        self.about
+    }
+
+    /// Whether a pod is another one now for who reads this: its failure and what an Event's
+    /// claims are held against are for all.
+    #[must_use]
+    pub fn differs(&self, before: Option<&Pod>, now: &Pod) -> bool {
+        before.is_none_or(|before| {
+            before.failure != now.failure
+                || before.node != now.node
+                || (self.phase && before.phase != now.phase)
+                || ((self.owner || self.about) && before.owner != now.owner)
+                || ((self.labels || !self.names.is_empty()) && before.labels != now.labels)
+        })
+    }
+
+    /// Whether it is given this label.
+    pub(super) fn label(&self, key: &str) -> bool {
+        let is_named = |it: &str| it.strip_prefix("subject.labels/") == Some(key);
+        self.labels || self.names().any(is_named)
     }
 
     /// The names, as the plugin gave them; none when it reads all.

@@ -119,9 +119,10 @@ impl Check<'_> {
         if evidence.is_empty() {
             return Err(violation(format!("the finding {code} has no evidence")));
         }
-        let evidence = evidence
-            .into_iter()
-            .map(|idx| Ok(Evidence::of(self.event(idx)?)));
+        let evidence = evidence.into_iter().map(|idx| {
+            let is_own = self.subject.about(idx as usize).is_none();
+            Ok(Evidence::of(self.event(idx)?, is_own))
+        });
         let evidence = evidence.collect::<Result<_, CallFailure>>()?;
         Ok(Finding {
             attributes: self.attributes("a finding", &attributes)?,
@@ -176,7 +177,7 @@ impl Check<'_> {
                 "a verdict on a subject without a failure".to_owned(),
             ));
         };
-        if code != failure.code {
+        if *code != *failure.code {
             self.declared_code(&code, false)?;
         }
         self.text("a verdict's message", &message)?;
@@ -195,7 +196,7 @@ impl Check<'_> {
             })
         });
         Ok(Verdict {
-            failure_code: failure.code.as_str().into(),
+            failure_code: failure.code.clone(),
             failure_at: failure.at,
             code: code.into(),
             message: message.into(),

@@ -7,8 +7,9 @@ use std::borrow::Cow;
 
 use super::{bindings::types, description::Reads};
 use crate::{
-    record::Record,
-    subject::{Failure, Subject},
+    pods::{Failure, Phase},
+    record::{ObjectKey, Record},
+    subject::{Agreement, Subject},
 };
 
 /// The uids of a subject as they are written.
@@ -16,6 +17,8 @@ pub(super) struct Uids<'a> {
     own: Cow<'a, str>,
     /// Of its events; empty ones where nobody reads them.
     of_events: Vec<Cow<'a, str>>,
+    /// Of what its events are about; none where all are about itself.
+    of_about: Vec<Cow<'a, str>>,
 }
 
 impl<'a> Uids<'a> {
@@ -27,9 +30,18 @@ impl<'a> Uids<'a> {
                 Cow::default()
             }
         };
+        let of_about = |idx| it.about(idx).map(|it| it.uid.as_ref().text());
+        let places = if it.around.is_empty() {
+            0..0
+        } else {
+            0..it.events.len()
+        };
         Self {
             own: it.key.uid.as_ref().text(),
             of_events: it.events.iter().map(of_event).collect(),
+            of_about: places
+                .map(|idx| of_about(idx).unwrap_or_default())
+                .collect(),
         }
     }
 }
@@ -40,42 +52,93 @@ pub(super) fn events<'a>(
     uids: &'a Uids<'a>,
     reads: &Reads,
 ) -> impl Iterator<Item = types::Event<'a>> {
-    let events = of.events.iter().zip(&uids.of_events);
-    events.map(|(it, uid)| event(it, uid, of, reads))
+    uids.of_events.iter().enumerate().map(|(idx, uid)| {
+        let about_uid = uids.of_about.get(idx).map_or("", |it| it);
+        event(of, idx, uid, about_uid, reads)
+    })
+}
+
+/// What of a subject is made for the call, and only borrowed by it.
+pub(super) struct Context<'a> {
+    labels: Vec<types::AttributeParam<'a>>,
+    owner_uid: Cow<'a, str>,
+    failure: Vec<types::AttributeParam<'a>>,
+}
+
+impl<'a> Context<'a> {
+    pub(super) fn of(it: &'a Subject, reads: &Reads) -> Self {
+        let mut context = Self {
+            labels: Vec::new(),
+            owner_uid: Cow::default(),
+            failure: Vec::new(),
+        };
+        if let Some(pod) = &it.pod {
+            let labels = pod.labels.iter().filter(|(key, _)| reads.label(key));
+            let labels = labels.map(|(key, value)| types::AttributeParam { key, value });
+            context.labels = labels.collect();
+            if let Some(owner) = pod.owner.as_ref().filter(|_| reads.owner) {
+                context.owner_uid = owner.uid.as_ref().text();
+            }
+        }
+        if let Some(failure) = &it.failure {
+            let attributes = failure.attributes.iter();
+            let attributes = attributes.map(|(key, value)| types::AttributeParam { key, value });
+            context.failure = attributes.collect();
+        }
+        context
+    }
 }
 
 /// A subject for the guest, with its events.
-///
-/// What only a watch on pods could tell (node, phase, owner, labels) is none.
 pub(super) fn subject<'a>(
     it: &'a Subject,
     uids: &'a Uids<'a>,
+    context: &'a Context<'a>,
+    reads: &Reads,
     events: &'a [types::Event<'a>],
 ) -> types::Subject<'a> {
+    let pod = it.pod.as_deref();
+    let owner = pod.and_then(|it| it.owner.as_ref()).filter(|_| reads.owner);
+    let phase = pod.and_then(|it| it.phase).filter(|_| reads.phase);
     types::Subject {
         object: types::ObjectRef {
             api_version: &it.api_version,
-            kind: it.key.object.kind(),
-            namespace: it.key.object.namespace(),
-            name: it.key.object.name(),
-            uid: &uids.own,
+            ..object_ref(&it.key.object, &uids.own)
         },
-        node: None,
-        phase: None,
-        owner: None,
-        labels: &[],
-        failure: it.failure.as_ref().map(failure),
+        node: pod.and_then(|it| it.node.as_deref()).filter(|_| reads.node),
+        phase: phase.map(Phase::as_str),
+        owner: owner.map(|it| types::ObjectRef {
+            api_version: &it.api_version,
+            ..object_ref(&it.object, &context.owner_uid)
+        }),
+        labels: &context.labels,
+        failure: it
+            .failure
+            .as_deref()
+            .map(|it| failure(it, &context.failure)),
         events,
         attributes: &[],
     }
 }
 
+fn object_ref<'a>(object: &'a ObjectKey, uid: &'a str) -> types::ObjectRef<'a> {
+    types::ObjectRef {
+        api_version: "",
+        kind: object.kind(),
+        namespace: object.namespace(),
+        name: object.name(),
+        uid,
+    }
+}
+
 fn event<'a>(
-    it: &'a Record,
+    of: &'a Subject,
+    idx: usize,
     own_uid: &'a str,
-    subject: &Subject,
+    about_uid: &'a str,
     reads: &Reads,
 ) -> types::Event<'a> {
+    let it = &of.events[idx];
     let known = |read: bool, text: &'a str| (read && !text.is_empty()).then_some(text);
     let [api_version, kind, namespace, name, uid] = it.related();
     let related = types::ObjectRef {
@@ -85,6 +148,7 @@ fn event<'a>(
         name,
         uid,
     };
+    let trust = of.trust(idx);
     types::Event {
         event_type: it.event_type(),
         reason: it.reason(),
@@ -95,33 +159,40 @@ fn event<'a>(
         field_path: known(reads.field_path, it.field_path()),
         controller: known(reads.controller, it.controller()),
         instance: known(reads.instance, it.instance()),
-        about: None,
+        about: of.about(idx).map(|it| types::ObjectRef {
+            api_version: &it.api_version,
+            ..object_ref(&it.object, about_uid)
+        }),
         related: (reads.related && !kind.is_empty()).then_some(related),
         count: it.count(),
         created: it.created(),
         first_seen: it.first_seen(),
         last_seen: it.last_seen(),
         trust: types::Trust {
-            uid: match (it.object_uid(), subject.key.uid.as_ref()) {
-                (_, known) if known.is_empty() => types::Agreement::Unknown,
-                (claimed, _) if claimed.is_empty() => types::Agreement::Absent,
-                (claimed, known) if claimed == known => types::Agreement::Same,
-                _ => types::Agreement::Different,
-            },
-            // What runs where is known only to who watches pods.
-            node: types::Agreement::Unknown,
+            uid: agreement(trust.uid),
+            node: agreement(trust.node),
         },
         attributes: &[],
     }
 }
 
-fn failure(it: &Failure) -> types::Failure<'_> {
+fn agreement(it: Agreement) -> types::Agreement {
+    match it {
+        Agreement::Same => types::Agreement::Same,
+        Agreement::Different => types::Agreement::Different,
+        Agreement::Absent => types::Agreement::Absent,
+        Agreement::Unknown => types::Agreement::Unknown,
+    }
+}
+
+/// Nobody has said yet whose fault it was: that is what is asked.
+fn failure<'a>(it: &'a Failure, attributes: &'a [types::AttributeParam<'a>]) -> types::Failure<'a> {
     types::Failure {
         code: &it.code,
         message: &it.message,
         blame: types::Blame::Unknown,
         permanent: false,
         at: it.at,
-        attributes: &[],
+        attributes,
     }
 }

@@ -9,6 +9,7 @@ use crate::{
 
 mod reading;
 mod shift;
+mod surroundings;
 
 /// An Event: its name, the uid of the object (empty when it does not say), and
 /// when it was created, first and last seen, in minutes; 0 for unknown. Its name

@@ -1,6 +1,7 @@
 //! Takes what is read to the replay, and keeps count of what cannot be used.
 
 use std::{
+    collections::BTreeSet,
     fmt,
     io::Write,
     path::PathBuf,
@@ -15,10 +16,14 @@ use anyhow::Context as _;
 use super::{ahead::Ahead, progress::Progress, sink::Filtered};
 use crate::{
     cli::{eprintln_lossy, interrupt},
-    record::{Rejected, decode::WireEvent},
+    pods::{
+        self, PODS_MAX, Pod, PodPut,
+        decode::{CODE_MAX_BYTES, WirePod},
+    },
+    record::{ObjectKey, Rejected, decode::WireEvent},
     replay::{
         Replay, Tally,
-        input::{self, Item, Problem},
+        input::{self, Item, Origin, Problem},
     },
     store::Totals,
 };
@@ -78,6 +83,9 @@ pub(super) struct Intake<W: Write> {
     n_problems: u64,
     n_named: u64,
     n_foreign: u64,
+    /// Labels of pods that are kept.
+    labels: Vec<String>,
+    n_pods_over: u64,
 }
 
 /// What was read, and what became of it.
@@ -85,6 +93,7 @@ pub(super) struct Read {
     pub(super) n_items: u64,
     pub(super) n_problems: u64,
     n_out_of_scope: u64,
+    n_pods_over: u64,
     n_foreign: u64,
     n_failed_calls: u64,
     n_dropped: u64,
@@ -116,7 +125,73 @@ impl<W: Write> Intake<W> {
             n_problems: 0,
             n_named: 0,
             n_foreign: 0,
+            labels: Vec::new(),
+            n_pods_over: 0,
         }
+    }
+
+    /// Takes every object as failed with this code.
+    ///
+    /// # Errors
+    ///
+    /// If it is none.
+    pub(super) fn assume_failure(&mut self, code: &str) -> anyhow::Result<()> {
+        anyhow::ensure!(
+            (1..=CODE_MAX_BYTES).contains(&code.len()),
+            "--failure: a code has between 1 and {CODE_MAX_BYTES} bytes, for example OOMKilled or 137"
+        );
+        self.replay.assume_failure(code);
+        Ok(())
+    }
+
+    /// Reads Pods, and keeps these labels of theirs. They are read first: what is said of
+    /// a pod is classified by what is known of it then.
+    ///
+    /// # Errors
+    ///
+    /// If one of the paths does not exist, or cannot be read.
+    pub(super) fn read_pods(
+        &mut self,
+        paths: &[PathBuf],
+        labels: Vec<String>,
+    ) -> anyhow::Result<()> {
+        self.labels = labels;
+        for path in paths {
+            let sources = input::sources(std::slice::from_ref(path))?;
+            for source in &sources {
+                source.name().clone_into(&mut self.name);
+                let opened = source.open();
+                let read = opened.and_then(|it| input::read(it, self, Origin::Pods));
+                read.with_context(|| format!("--pods: cannot read {}", self.name))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Prints only what is said of this object, and of the pods that it owns.
+    ///
+    /// # Errors
+    ///
+    /// If it owns none of the pods that were read.
+    pub(super) fn only_owned_by(&mut self, owner: &str) -> anyhow::Result<()> {
+        let key = match *owner.split('/').collect::<Vec<_>>() {
+            [namespace, kind, name] => ObjectKey::new(namespace, kind, name),
+            _ => None,
+        };
+        let key = key.with_context(|| {
+            format!(
+                "--owner {owner}: write NAMESPACE/KIND/NAME, for example ml-team/RayCluster/train"
+            )
+        })?;
+        let its_pods = self.replay.pods().around(&key);
+        let mut objects: BTreeSet<_> = its_pods.map(|(pod, _)| pod.clone()).collect();
+        anyhow::ensure!(
+            !objects.is_empty(),
+            "--owner {owner}: none of the pods that --pods has is owned by it; what is wanted is who              controls the pods themselves, as a RayCluster and not its RayJob does"
+        );
+        objects.insert(key);
+        self.sink.only_about(objects);
+        Ok(())
     }
 
     /// Reads all of these, one after the other. One that cannot be read costs only
@@ -170,6 +245,7 @@ impl<W: Write> Intake<W> {
             n_items: self.n_items,
             n_problems: self.n_problems,
             n_out_of_scope: self.n_out_of_scope,
+            n_pods_over: self.n_pods_over,
             n_foreign: self.n_foreign,
             n_failed_calls,
             n_dropped,
@@ -223,6 +299,14 @@ impl<W: Write> input::Reader for Intake<W> {
         }
     }
 
+    fn pod(&mut self, pod: WirePod<'_>) -> Result<(), pods::decode::Rejected> {
+        let (object, pod) = Pod::pare_down(&pod, &self.labels)?;
+        if self.replay.put_pod(&object, pod) == PodPut::Full {
+            self.n_pods_over += 1;
+        }
+        Ok(())
+    }
+
     fn problem(&mut self, problem: Problem) {
         self.n_problems += 1;
         self.say(&problem);
@@ -247,6 +331,7 @@ impl Read {
         self.n_problems == 0
             && self.n_failed_calls == 0
             && self.n_dropped == 0
+            && self.n_pods_over == 0
             && self.tally.n_rejected() == 0
     }
 
@@ -304,6 +389,12 @@ impl Read {
         if 0 < left_full {
             eprintln_lossy(format_args!(
                 "{left_full} times an object had more Events than are held of one; the rest is in further parts"
+            ));
+        }
+        if 0 < self.n_pods_over {
+            eprintln_lossy(format_args!(
+                "{} pods are not known, since more than {PODS_MAX} were read",
+                self.n_pods_over
             ));
         }
         if 0 < self.n_dropped {

@@ -1,12 +1,16 @@
 //! Where what comes of a replay goes: a table, JSON, or the changes as they come.
 
-use std::io::{self, Write};
+use std::{
+    collections::BTreeSet,
+    io::{self, Write},
+};
 
 use clap::ValueEnum;
 
 use crate::{
     outcome::{Change, Held},
     output::{ChangeRecord, Element, Framing, Writer},
+    record::ObjectKey,
     replay::{
         Listener,
         spill::Spill,
@@ -76,6 +80,8 @@ pub(super) enum Only {
 pub(super) struct Filtered<W: Write> {
     sink: Sink<W>,
     only: Option<Only>,
+    /// What it is about; anything if that is not said.
+    about: Option<BTreeSet<ObjectKey>>,
     /// The first error of writing: nothing more is written after it.
     failed: Option<io::Error>,
     n_failed_calls: u64,
@@ -86,9 +92,20 @@ impl<W: Write> Filtered<W> {
         Self {
             sink,
             only,
+            about: None,
             failed: None,
             n_failed_calls: 0,
         }
+    }
+
+    /// From now on only what is about one of these objects is wanted.
+    pub(super) fn only_about(&mut self, objects: BTreeSet<ObjectKey>) {
+        self.about = Some(objects);
+    }
+
+    fn is_wanted(&self, subject: &SubjectKey) -> bool {
+        let about = self.about.as_ref();
+        about.is_none_or(|it| it.contains(&subject.object))
     }
 
     /// Subjects whose newest call failed.
@@ -141,6 +158,9 @@ impl<W: Write> Filtered<W> {
 
 impl<W: Write> Listener for Filtered<W> {
     fn change(&mut self, mut change: Change) {
+        if !self.is_wanted(&change.subject) {
+            return;
+        }
         let (Sink::Changes(changes), None) = (&mut self.sink, &self.failed) else {
             return;
         };
@@ -163,7 +183,7 @@ impl<W: Write> Listener for Filtered<W> {
     fn element(&mut self, subject: &SubjectKey, held: &[Held]) {
         let n_failed = held.iter().filter(|it| it.error.is_some()).count();
         self.n_failed_calls += u64::try_from(n_failed).unwrap_or(u64::MAX);
-        if self.failed.is_some() {
+        if self.failed.is_some() || !self.is_wanted(subject) {
             return;
         }
         let wanted;

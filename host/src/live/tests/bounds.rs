@@ -18,7 +18,11 @@ impl Live {
         };
         let of = |bucket: &Bucket| Subject::of(key.clone(), bucket, |_| true);
         let subject = self.store.view(&key.object, of).flatten().unwrap();
-        let evidence = subject.events.iter().map(Evidence::of).collect();
+        let evidence = subject
+            .events
+            .iter()
+            .map(|it| Evidence::of(it, true))
+            .collect();
         let outcome = Outcome {
             findings: vec![Finding {
                 identity: Identity {

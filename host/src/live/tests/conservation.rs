@@ -325,13 +325,14 @@ impl Model {
             swept,
             expired,
             over_count,
+            object_gone,
         } = totals;
         prop_assert_eq!(
             self.received,
             stored + merged + counters.out_of_scope.load(Relaxed) + n_rejected
         );
         let n_live = u64::try_from(live.store.n_records()).unwrap();
-        let removed = deleted + replaced + evicted + swept + expired + over_count;
+        let removed = deleted + replaced + evicted + swept + expired + over_count + object_gone;
         prop_assert_eq!(stored, n_live + removed);
         Ok(())
     }

@@ -16,6 +16,7 @@ use super::{
     position::{Held, Place},
 };
 use crate::{
+    pods::decode::WirePod,
     record::decode::{Fields as _, Taken, Text, WireEvent, from_json},
     text::{Visible, cut},
 };
@@ -189,7 +190,7 @@ impl<'r, R: Reader> Out<'r, R> {
     /// What is well-formed, and something else.
     pub(super) fn no_event(&mut self, place: Place, what: &dyn fmt::Display) {
         match self.origin {
-            Origin::Named => self.problem(place, what),
+            Origin::Named | Origin::Pods => self.problem(place, what),
             Origin::Found => self.reader.foreign(),
         }
     }
@@ -245,17 +246,24 @@ impl<'r, R: Reader> Out<'r, R> {
                 }
             },
             (None, None) if event.kind.is_empty() && event.metadata.name.is_empty() => {
-                self.no_event(
-                    start,
-                    &"neither an Event, a list of Events nor a watch frame",
-                );
+                let what = match self.origin {
+                    Origin::Named | Origin::Found => {
+                        "neither an Event, a list of Events nor a watch frame"
+                    }
+                    Origin::Pods => "neither a Pod, a list of Pods nor a watch frame",
+                };
+                self.no_event(start, &what);
             }
+            (None, None) if self.origin == Origin::Pods => self.pod(held, start),
             (None, None) => self.single(start, Single { event, api_version }, Item::Put),
         }
     }
 
     /// An item of a list.
     pub(super) fn item(&mut self, held: Held<'_>) {
+        if self.origin == Origin::Pods {
+            return self.pod(held, held.place_at(0));
+        }
         match from_json(held.bytes) {
             Ok(single) => self.single(held.place_at(0), single, Item::Put),
             Err(err) => self.failed(held, &err),
@@ -270,16 +278,31 @@ impl<'r, R: Reader> Out<'r, R> {
         make: impl FnOnce(WireEvent<'a>) -> Item<'a>,
     ) {
         let place = held.place_of_part(raw.get());
+        let part = Held {
+            is: held.is,
+            ..Held::piece(raw.get().as_bytes(), place)
+        };
+        if self.origin == Origin::Pods {
+            return self.pod(part, place);
+        }
         match serde_json::from_str(raw.get()) {
             Ok(single) => self.single(place, single, make),
-            Err(err) => {
-                let is = held.is;
-                let held = Held {
-                    is,
-                    ..Held::piece(raw.get().as_bytes(), place)
-                };
-                self.failed(held, &err);
-            }
+            Err(err) => self.failed(part, &err),
+        }
+    }
+
+    /// A Pod, or what stands where one should.
+    fn pod(&mut self, held: Held<'_>, place: Place) {
+        let pod: WirePod<'_> = match from_json(held.bytes) {
+            Ok(pod) => pod,
+            Err(err) => return self.failed(held, &err),
+        };
+        if !pod.kind.is_empty() && &*pod.kind != "Pod" {
+            let what = format_args!("a {}, not a Pod", Visible(cut(&pod.kind, 64)));
+            return self.problem(place, &what);
+        }
+        if let Err(why) = self.reader.pod(pod) {
+            self.reader.refused(problem(place, &why));
         }
     }
 

@@ -43,6 +43,13 @@ impl Reader for Read {
         Ok(())
     }
 
+    fn pod(
+        &mut self,
+        _: crate::pods::decode::WirePod<'_>,
+    ) -> Result<(), crate::pods::decode::Rejected> {
+        unreachable!("no input is said to hold Pods")
+    }
+
     fn problem(&mut self, problem: Problem) {
         self.problems.push(problem);
     }

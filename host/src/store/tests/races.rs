@@ -189,6 +189,7 @@ fn what_was_stored_is_live_or_counted_as_gone() {
         swept: _,
         expired: _,
         over_count: _,
+        object_gone: _,
     } = store.totals();
     assert_eq!(stored + merged, u64::from(ROUNDS), "what came");
     let live = u64::try_from(store.n_records()).unwrap();

@@ -273,6 +273,13 @@ impl Reader for Counting {
         Ok(())
     }
 
+    fn pod(
+        &mut self,
+        _: crate::pods::decode::WirePod<'_>,
+    ) -> Result<(), crate::pods::decode::Rejected> {
+        unreachable!("no input is said to hold Pods")
+    }
+
     fn problem(&mut self, _: Problem) {}
 
     fn refused(&mut self, _: Problem) {}
