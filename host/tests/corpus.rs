@@ -10,6 +10,7 @@ mod support;
 
 use std::{
     collections::BTreeMap,
+    ffi::OsStr,
     path::{Path, PathBuf},
 };
 
@@ -25,19 +26,19 @@ fn corpus() -> Option<PathBuf> {
 }
 
 #[track_caller]
-fn replay(file: &Path) -> (Vec<Value>, String) {
+fn replay(file: &Path, flags: &[&str]) -> (Vec<Value>, String) {
     let plugins = std::env::var_os("PORTENT_TEST_PLUGINS").map_or_else(
         || Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/plugins"),
         PathBuf::from,
     );
-    let output = support::portent([
-        "replay".as_ref(),
-        "-o".as_ref(),
-        "json".as_ref(),
-        "--plugins".as_ref(),
+    let words = ["replay", "-o", "json"].iter().chain(flags);
+    let words = words.map(|it| it.as_ref());
+    let paths = [
+        OsStr::new("--plugins"),
         plugins.as_os_str(),
         file.as_os_str(),
-    ]);
+    ];
+    let output = support::portent(words.chain(paths));
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(0), "{stderr}");
     (serde_json::from_slice(&output.stdout).unwrap(), stderr)
@@ -46,7 +47,7 @@ fn replay(file: &Path) -> (Vec<Value>, String) {
 #[test]
 fn each_live_event_gives_one_additional_reason_and_the_forged_one_none() {
     let Some(corpus) = corpus() else { return };
-    let (elements, stderr) = replay(&corpus.join("events.jsonl"));
+    let (elements, stderr) = replay(&corpus.join("events.jsonl"), &[]);
     let n_reasons: usize = elements
         .iter()
         .filter_map(|it| it["outcome"]["additionalReasons"].as_array().map(Vec::len))
@@ -133,7 +134,7 @@ fn events_about_gpus_are_told_apart_as_their_labels_say() {
     let Some(corpus) = corpus() else { return };
     let labels: BTreeMap<String, Value> =
         serde_json::from_slice(&std::fs::read(corpus.join("gpu-labels.json")).unwrap()).unwrap();
-    let (elements, _) = replay(&corpus.join("gpu-events.json"));
+    let (elements, _) = replay(&corpus.join("gpu-events.json"), &[]);
     let said = said(&elements);
 
     let mut table = BTreeMap::<(&str, String), usize>::new();
@@ -169,6 +170,52 @@ fn events_about_gpus_are_told_apart_as_their_labels_say() {
             n_labelled * 98 <= hits * 100,
             "too little of {category} is found: {wrong:#?}"
         );
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// Whether a verdict does what a label's action asks for.
+fn follows(action: &str, verdict: &Value) -> bool {
+    let avoids_node = verdict["avoid"].to_string().contains("\"node\"");
+    let (blame, retry) = (&verdict["blame"], &verdict["retry"]);
+    match action {
+        "none" => verdict.is_null(),
+        "fix-user" => blame == "workload" && !verdict.is_null() && retry != "elsewhere",
+        "retry-same" => blame == "platform" && retry == "same-place",
+        _ => blame == "platform" && retry == "elsewhere" && avoids_node,
+    }
+}
+
+#[test]
+fn verdicts_follow_the_actions_of_the_labels() {
+    let Some(corpus) = corpus() else { return };
+    let labels: BTreeMap<String, Value> =
+        serde_json::from_slice(&std::fs::read(corpus.join("gpu-labels.json")).unwrap()).unwrap();
+    let events: Value =
+        serde_json::from_slice(&std::fs::read(corpus.join("gpu-events.json")).unwrap()).unwrap();
+    let (elements, _) = replay(&corpus.join("gpu-events.json"), &["--failure", "Error"]);
+    let verdict_on = |name: &Value| {
+        elements
+            .iter()
+            .filter(|it| it["classifier"]["name"] == "gpu-fault" && it["object"]["name"] == *name)
+            .map(|it| it["outcome"]["verdict"].clone())
+            .find(|it| !it.is_null())
+            .unwrap_or_default()
+    };
+    let mut wrong = Vec::new();
+    for event in events["items"].as_array().unwrap() {
+        let name = event["metadata"]["name"].as_str().unwrap();
+        let label = &labels[name];
+        let verdict = verdict_on(&event["regarding"]["name"]);
+        let action = match label["category"].as_str() {
+            Some("none") => "none",
+            _ => label["action"].as_str().unwrap(),
+        };
+        // Whoever evicts for a device's taint runs anywhere, and no pods are told here.
+        let is_evicted = event["reason"] == "DeviceTaintManagerEviction";
+        if !follows(action, &verdict) && !(is_evicted && verdict["retry"] == "elsewhere") {
+            wrong.push(format!("{name} {action}: {verdict}"));
+        }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
 }

@@ -3,6 +3,7 @@
 use portent_sdk::{Blame, Severity};
 
 use super::*;
+use crate::code::Category;
 
 const FALLEN: &str = "[gpu-health] [CRITICAL] Xid 79 (GPU has fallen off the bus) on GPU 0 GPU-6f3c. \
     xid=79 severity=critical gpu_uuid=GPU-6f3c gpu_index=0 pci=0000:3b:00.0 node=n1 pid=12 \
@@ -207,6 +208,31 @@ fn ordinary_events_yield_nothing() {
         "",
     ]);
     assert_eq!(outcome, Outcome::default());
+}
+
+#[test]
+fn every_word_is_on_the_page_for_who_is_paged() {
+    let page = include_str!("../../../docs/gpu-faults.md");
+    let words = Category::ALL.map(Category::as_word);
+    for word in code::ALL.into_iter().chain(words) {
+        assert!(page.contains(&["`", word, "`"].concat()), "{word}");
+    }
+    for action in action::Action::ALL {
+        assert!(page.contains(&["| `", action.as_word(), "` |"].concat()));
+    }
+}
+
+#[test]
+fn the_page_has_every_setting_and_rule() {
+    let page = include_str!("../../../docs/gpu-faults.md");
+    let schema: serde_json::Value =
+        serde_json::from_str(<Settings as portent_sdk::Settings>::SCHEMA).unwrap();
+    for key in schema["properties"].as_object().unwrap().keys() {
+        assert!(page.contains(&["\n", key, ":"].concat()), "{key}");
+    }
+    for rule in verdict::RULES {
+        assert!(page.contains(&["| `", rule, "` |"].concat()), "{rule}");
+    }
 }
 
 mod corpus;

@@ -40,6 +40,17 @@ enum Rule {
     Capacity,
 }
 
+/// What the rules are called.
+#[cfg(test)]
+pub(crate) const RULES: [&str; 6] = [
+    Rule::FirstCritical.as_word(),
+    Rule::DeviceLost.as_word(),
+    Rule::Config.as_word(),
+    Rule::Contained.as_word(),
+    Rule::FirstUser.as_word(),
+    Rule::Capacity.as_word(),
+];
+
 impl Rule {
     fn of(statement: &Statement) -> Option<Self> {
         if statement.action == Action::None || statement.status == Status::Cleared {
@@ -55,7 +66,7 @@ impl Rule {
         })
     }
 
-    fn as_word(self) -> &'static str {
+    const fn as_word(self) -> &'static str {
         match self {
             Self::FirstCritical => "first-critical",
             Self::DeviceLost => "device-lost",
