@@ -32,7 +32,7 @@ fn replay(file: &Path, flags: &[&str]) -> (Vec<Value>, String) {
         PathBuf::from,
     );
     let words = ["replay", "-o", "json"].iter().chain(flags);
-    let words = words.map(|it| it.as_ref());
+    let words = words.map(OsStr::new);
     let paths = [
         OsStr::new("--plugins"),
         plugins.as_os_str(),
@@ -213,7 +213,8 @@ fn verdicts_follow_the_actions_of_the_labels() {
         };
         // Whoever evicts for a device's taint runs anywhere, and no pods are told here.
         let is_evicted = event["reason"] == "DeviceTaintManagerEviction";
-        if !follows(action, &verdict) && !(is_evicted && verdict["retry"] == "elsewhere") {
+        let is_right = follows(action, &verdict) || (is_evicted && verdict["retry"] == "elsewhere");
+        if !is_right {
             wrong.push(format!("{name} {action}: {verdict}"));
         }
     }

@@ -69,14 +69,16 @@ impl<'a> Cursor<'a> {
 fn find(text: &str, what: &str) -> Option<usize> {
     let (first, rest) = what.as_bytes().split_first()?;
     let bytes = text.as_bytes();
-    let mut places = bytes.iter().enumerate();
-    let found = places.find(|(place, byte)| {
-        *byte == first
-            && bytes
-                .get(place + 1..)
-                .is_some_and(|it| it.starts_with(rest))
-    });
-    let place = found.map(|(place, _)| place);
+    let mut behind = 0;
+    let place = loop {
+        let Some(next) = bytes.get(behind..)?.iter().position(|byte| byte == first) else {
+            break None;
+        };
+        behind += next + 1;
+        if bytes.get(behind..)?.starts_with(rest) {
+            break Some(behind - 1);
+        }
+    };
     #[cfg(test)]
     work::done(place.unwrap_or(text.len()));
     place

@@ -37,6 +37,7 @@ struct Fault<'a> {
     number: u32,
     code: &'static str,
     level: Level,
+    remedy: Remedy,
     /// For a person, without the prefix and the full stop. It may be empty.
     sentence: &'a str,
     /// What the sentence has in parentheses after the number.
@@ -83,13 +84,13 @@ impl<'a> Fault<'a> {
         }
 
         let number = decimal(number)?;
-        let (worst, code) = match kind {
+        let (worst, code, remedy) = match kind {
             Kind::Xid => {
                 let row = table::xid(number);
-                (row.flyte, row.code)
+                (row.flyte, row.code, row.remedy)
             }
             // Flyte tells none from another, though NVIDIA calls some of them non-fatal.
-            Kind::Sxid => (Level::Critical, code::NVLINK),
+            Kind::Sxid => (Level::Critical, code::NVLINK, Remedy::ByWord),
         };
         let level = Level::from_word(severity).filter(|it| *it != Level::Info);
         let sentence = without_level(sentence);
@@ -98,6 +99,7 @@ impl<'a> Fault<'a> {
             number,
             code,
             level: level.map_or(worst, |it| it.min(worst)),
+            remedy,
             sentence,
             name: name(sentence),
             uuid: given(uuid),
@@ -122,12 +124,11 @@ impl Fault<'_> {
             Kind::Sxid => ("sxid", settings.sxid(self.number)),
         };
         let level = said.level.unwrap_or(self.level);
-        let by_level = match (level, self.kind) {
-            (Level::User, _) => Action::FixUser,
-            (Level::Info | Level::Warn, _) => Action::None,
-            (Level::Critical, Kind::Sxid) => Action::RetryElsewhere,
-            // The table tells a reset from a drain; that it is left is Flyte's to say.
-            (Level::Critical, Kind::Xid) => match table::xid(self.number).remedy {
+        let by_level = match level {
+            Level::User => Action::FixUser,
+            Level::Info | Level::Warn => Action::None,
+            // The table tells a reset from a drain; that the place is left is Flyte's to say.
+            Level::Critical => match self.remedy {
                 Remedy::Known(action) if action.leaves() => action,
                 _ => Action::RetryElsewhere,
             },
@@ -237,6 +238,7 @@ mod tests {
             number: 79,
             code: "GpuFallenOffBus",
             level: Level::Critical,
+            remedy: Remedy::Known(Action::Drain),
             sentence: "Xid 79 (GPU has fallen off the bus) on GPU 0 GPU-6f3c",
             name: Some("GPU has fallen off the bus"),
             uuid: Some("GPU-6f3c"),
