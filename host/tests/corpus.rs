@@ -153,9 +153,13 @@ fn events_about_gpus_are_told_apart_as_their_labels_say() {
     }
 
     let n = |label: &str, said: &str| table.get(&(label, said.to_owned())).copied().unwrap_or(0);
-    eprintln!("label \\ said {CATEGORIES:?}");
+    let row = |of: &str, cells: [String; CATEGORIES.len()]| {
+        let cells = cells.map(|it| format!("{it:>14}")).concat();
+        eprintln!("{of:>14}{cells}");
+    };
+    row("label \\ said", CATEGORIES.map(str::to_owned));
     for label in CATEGORIES {
-        eprintln!("{label:>14} {:?}", CATEGORIES.map(|it| n(label, it)));
+        row(label, CATEGORIES.map(|it| n(label, it).to_string()));
     }
     for category in CATEGORIES {
         let hits = n(category, category);
