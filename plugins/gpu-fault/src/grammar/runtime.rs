@@ -25,10 +25,18 @@ pub(crate) fn read(note: &str) -> Option<Statement> {
 
 /// The runtime class exists, the runtime does not: as long as an operator installs it, for example.
 fn no_runtime(note: &str) -> Option<Statement> {
-    if let Some((before, behind)) = cut(note, "no runtime for \"") {
-        let (name, behind) = cut(behind, "\"")?;
-        let is_it = before.ends_with(": ")
-            && behind.starts_with(" is configured")
+    for (before, end, after) in [
+        // containerd, what dockershim and its successor say, and CRI-O.
+        ("no runtime for \"", "\"", " is configured"),
+        ("RuntimeHandler \"", "\"", " not supported"),
+        ("failed to find runtime handler ", " ", "from runtime list"),
+    ] {
+        let Some((told, behind)) = cut(note, before) else {
+            continue;
+        };
+        let (name, behind) = cut(behind, end)?;
+        let is_it = (told.ends_with(": ") || told.ends_with("= "))
+            && behind.starts_with(after)
             && ["nvidia", "habana", "neuron", "amd"]
                 .iter()
                 .any(|it| name.starts_with(it));
@@ -223,13 +231,18 @@ mod tests {
 
     #[test]
     fn a_runtime_that_is_not_there_is_read() {
-        let note = "Failed to create pod sandbox: rpc error: code = Unknown desc = failed to get sandbox \
-            runtime: no runtime for \"nvidia\" is configured";
-        let statement = read(note).unwrap();
-        assert_eq!(
-            (statement.code, statement.action),
-            ("GpuRuntimeMissing", Action::RetrySame)
-        );
+        for why in [
+            "failed to get sandbox runtime: no runtime for \"nvidia\" is configured",
+            "RuntimeHandler \"nvidia\" not supported",
+            "failed to find runtime handler nvidia from runtime list map[runc:0xc000]",
+        ] {
+            let note = "Failed to create pod sandbox: rpc error: code = Unknown desc = ";
+            let statement = read(&[note, why].concat()).unwrap();
+            assert_eq!(
+                (statement.code, statement.action),
+                ("GpuRuntimeMissing", Action::RetrySame)
+            );
+        }
         let note = "Error: failed to create shim task: OCI runtime create failed: unable to retrieve OCI runtime \
             error (open log.json: no such file or directory): exec: \"nvidia-container-runtime\": executable \
             file not found in $PATH: unknown";
@@ -248,6 +261,8 @@ mod tests {
             "Failed to pull image \"nvidia-container-cli: initialization error: x\"",
             "failed to get sandbox runtime: no runtime for \"gvisor\" is configured",
             "failed to get sandbox runtime: no runtime for \"nvidia",
+            "rpc error: desc = RuntimeHandler \"kata\" not supported",
+            "Error: exec: \"RuntimeHandler \"nvidia\" not supported\": not found",
             "Error: exec: \"nvidia-container-runtime-report\": permission denied",
         ] {
             assert_eq!(read(note), None, "{note}");
