@@ -18,7 +18,9 @@ const NAMESPACE: &str = "verdicts";
 
 /// The time, so many seconds ago, as the API writes it.
 fn ago(seconds: u64) -> String {
-    let at = SystemTime::now() - Duration::from_secs(seconds);
+    #[expect(clippy::disallowed_methods, reason = "the server's Events are of now")]
+    let now = SystemTime::now();
+    let at = now - Duration::from_secs(seconds);
     let at = jiff::Timestamp::try_from(at).unwrap();
     at.round(jiff::Unit::Second).unwrap().to_string()
 }
@@ -107,8 +109,8 @@ fn told_of(portent: &Running, pod: &str, classifier: &str) -> Vec<Value> {
 fn verdict(portent: &Running, pod: &str) -> Value {
     portent.until("a verdict", |it| {
         let verdicts = told_of(it, pod, "gpu-fault").into_iter();
-        let verdicts = verdicts.map(|it| it["verdict"].clone());
-        verdicts.filter(|it| !it.is_null()).next_back()
+        let mut verdicts = verdicts.map(|it| it["verdict"].clone());
+        verdicts.rfind(|it| !it.is_null())
     })
 }
 
