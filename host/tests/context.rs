@@ -319,6 +319,18 @@ fn a_failure_that_the_caller_knows_is_everybodys_and_a_pods_own_time_stands() {
 }
 
 #[test]
+fn a_failure_that_the_caller_knows_is_each_pods_own_where_pods_were_recreated() {
+    let Some(plugins) = plugins() else { return };
+    let mut before = on_pod("before", "train-0", "gpu-1", "08:00:00");
+    before["involvedObject"]["uid"] = "uid-before".into();
+    let events = [before, ordinary("after", "train-0", "gpu-2", "09:00:00")];
+    let folder = recorded(&events, &[]);
+    let found = elements(&plugins, folder.path(), &["--failure", "137"]);
+    let it = &of_gpu_fault(&found, "train-0").unwrap()["outcome"]["verdict"];
+    assert_eq!(it["failure"]["at"], at("08:00:01"));
+}
+
+#[test]
 fn of_an_owner_only_itself_and_its_pods_are_printed_and_a_wrong_one_is_taught() {
     let Some(plugins) = plugins() else { return };
     let events = [
@@ -449,19 +461,15 @@ fn what_is_wrong_with_a_file_of_pods_is_named_by_its_place_and_costs_nothing_els
     no_uid["metadata"]["uid"] = Value::Null;
     let node = r#"{"apiVersion":"v1","kind":"Node","metadata":{"name":"gpu-1"}}"#;
     let whole = list(&pods);
-    let end = whole.rfind(']').unwrap();
-    let half = whole[..end].trim_end().to_owned();
+    let (half, _) = whole.rsplit_once(']').unwrap();
+    let half = half.trim_end().to_owned();
     let n_lines = half.lines().count();
-    let half_pod = &good[..good.len() / 2];
+    let (half_pod, _) = good.split_at(good.len() / 2);
     let yaml = serde_saphyr::to_string(&json!({ "items": pods, "kind": "PodList" })).unwrap();
     let of_yaml = format!("line {}, column 1: ", yaml.lines().count() + 1);
     for (name, content, wanted) in [
         ("yaml", yaml + "\"\n", &*of_yaml),
-        (
-            "cut",
-            half,
-            &*format!("line {}, column 6: cut off", n_lines),
-        ),
+        ("cut", half, &*format!("line {n_lines}, column 6: cut off")),
         ("half", format!("{good}\n{half_pod}"), "line 2, column "),
         (
             "node",
@@ -626,6 +634,23 @@ fn the_number_of_workers_changes_nothing_of_what_is_said_with_pods() {
         );
         assert!(one == of("2") && one == of("8"), "{mode:?}");
     }
+}
+
+#[test]
+fn the_table_begins_with_why_what_failed_did() {
+    let Some(plugins) = plugins() else { return };
+    let events = [
+        on_node("npd", "gpu-1", "08:59:00"),
+        on_pod("flyte", "train-1", "gpu-2", "08:58:00"),
+        ordinary("back-off", "train-1", "gpu-2", "08:58:30"),
+    ];
+    let pods = [
+        failed("train-0", "gpu-1", "09:00:00"),
+        failed("train-1", "gpu-2", "09:00:00"),
+        failed("of-no-known-reason", "gpu-3", "09:00:00"),
+    ];
+    let folder = recorded(&events, &pods);
+    insta::assert_snapshot!("failed", stdout(&replay(&plugins, folder.path(), &PODS)));
 }
 
 #[test]

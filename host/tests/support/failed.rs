@@ -62,10 +62,7 @@ pub(crate) fn owned_by(mut pod: Value, kind: &str, owner: &str) -> Value {
 
 /// An Event about an object, named by what it is for.
 fn event(name: &str, regarding: &Value, time: &str, reason: &str, note: &str) -> Value {
-    let namespace = match regarding["namespace"].as_str() {
-        Some(it) => it,
-        None => "default",
-    };
+    let namespace = regarding["namespace"].as_str().unwrap_or("default");
     json!({
         "apiVersion": "v1",
         "kind": "Event",
@@ -124,31 +121,31 @@ pub(crate) fn on_node_by_gke(name: &str, of: &str, time: &str) -> Value {
 
 /// The Event of Flyte's agent on a pod, from a node.
 pub(crate) fn on_pod(name: &str, of: &str, node: &str, time: &str) -> Value {
-    let note = format!(
+    let text = format!(
         "[gpu-health] [CRITICAL] Xid 79 (GPU has fallen off the bus) on GPU 5 GPU-b8c1f0a2. xid=79 \
          severity=critical gpu_uuid=GPU-b8c1f0a2 gpu_index=5 pci=0000:ab:00.0 node={node} pid=1 process=p"
     );
-    let event = event(name, &object("v1", "Pod", of), time, "GPUXidError", &note);
+    let event = event(name, &object("v1", "Pod", of), time, "GPUXidError", &text);
     by(event, "gpu-health-agent", node)
 }
 
 /// An Event of the kubelet about a pod that says nothing of a device.
 pub(crate) fn ordinary(name: &str, of: &str, node: &str, time: &str) -> Value {
-    let note = "Back-off restarting failed container main";
-    let event = event(name, &object("v1", "Pod", of), time, "BackOff", note);
+    let text = "Back-off restarting failed container main";
+    let event = event(name, &object("v1", "Pod", of), time, "BackOff", text);
     by(event, "kubelet", node)
 }
 
 /// What `KubeRay` forwards from a node to a cluster with pods on it.
 pub(crate) fn on_ray_cluster(name: &str, of: &str, node: &str, time: &str) -> Value {
-    let note = format!(
+    let text = format!(
         "Node event observed on Node \"{node}\" (reason: XIDError, source: node-problem-detector): \
          Caught XID error, XID=79"
     );
     let reason = "XIDError/node-problem-detector";
     let regarding = object("ray.io/v1", "RayCluster", of);
     by(
-        event(name, &regarding, time, reason, &note),
+        event(name, &regarding, time, reason, &text),
         "raycluster-controller",
         "",
     )
