@@ -20,7 +20,7 @@ use tokio::time::timeout;
 
 use crate::{
     config::Config,
-    plugins::PluginSet,
+    plugins::{Plugin, PluginSet},
     record::UnixMs,
     scope::{Kind, LabelSelector, Namespace, Watch},
     text::{Visible, cut, in_a_line},
@@ -98,7 +98,12 @@ pub fn offline(config: &Config, plugins: &PluginSet) -> Vec<Check> {
         checks.push(Check::new(
             Verdict::Ok,
             format_args!("plugin {}", of.name),
-            format_args!("version {}, {}", of.version, of.digest),
+            format_args!(
+                "version {}, {}{}",
+                of.version,
+                of.digest,
+                unseen(config, it)
+            ),
         ));
     }
     for (path, failure) in &plugins.failed {
@@ -119,6 +124,23 @@ pub fn offline(config: &Config, plugins: &PluginSet) -> Vec<Check> {
         ));
     }
     checks
+}
+
+/// Which kinds a plugin would read about, and the scope does not have.
+fn unseen(config: &Config, plugin: &Plugin) -> String {
+    let interests = plugin.description().interests.iter();
+    let mut kinds: Vec<_> = interests.flat_map(|it| &it.kinds).collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    kinds.retain(|it| !config.scope.kinds().contains(it.as_str()));
+    if kinds.is_empty() {
+        return String::new();
+    }
+    let kinds: Vec<_> = kinds.into_iter().map(String::as_str).collect();
+    format!(
+        "; it reads what is said of {} too, if scope.kinds has them",
+        kinds.join(", ")
+    )
 }
 
 /// Which Pods are watched, and what it means if none are.

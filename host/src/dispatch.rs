@@ -582,10 +582,13 @@ impl Dispatcher {
             Subject::of(key.clone(), bucket, |it| description.wants(object, it))
         });
         let has_records = matches!(subject, Some(Some(_)));
-        let mut subject = match subject.flatten() {
-            Some(it) => it,
-            None if self.pods.is_empty() => return None,
-            None => Subject::without_records(key.clone()),
+        let mut subject = if let Some(it) = subject.flatten() {
+            it
+        } else {
+            // A pod that failed, and that nothing is said of but at its node. One that goes by no
+            // uid is nobody without a record.
+            self.pods.get(object, key.uid.as_ref())?;
+            Subject::without_records(key.clone())
         };
         if !self.pods.is_empty() || self.failure_code.is_some() {
             subject.know(&self.pods, self.failure_code.as_deref());

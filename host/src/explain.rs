@@ -13,17 +13,18 @@ use crate::{
     outcome::{Change, Held},
     plugins::PluginSet,
     pods::{Failure, Pod},
-    record::{ObjectKey, Record, Rejected, Uid, UidRef, decode::WireEvent},
+    record::{ObjectKey, Record, Rejected, Uid, UidRef, UnixMs, decode::WireEvent},
     replay::{Bounds, Listener, Replay},
     sandbox::Limits,
-    subject::{SubjectKey, assigned},
+    store::Bucket,
+    subject::{AFTER_LAST_EVENT_MS, SubjectKey, assigned},
 };
 
 mod ask;
 pub mod json;
 pub mod print;
 
-pub use ask::ask;
+pub use ask::{NotAsked, ask};
 
 /// How many Events of one object are looked at. The server keeps them for an hour; who has
 /// more says the same over and over.
@@ -36,6 +37,8 @@ pub struct Case {
     replay: Replay,
     failure_code: Option<Box<str>>,
     hidden: Vec<Hidden>,
+    /// Events that were one too many of their object.
+    n_older: usize,
     said: Said,
 }
 
@@ -92,7 +95,8 @@ impl Case {
         limits: &Limits,
     ) -> std::io::Result<Self> {
         let bounds = Bounds {
-            records_per_object: EVENTS_MAX,
+            // One more is there until it is known which of them is the oldest.
+            records_per_object: EVENTS_MAX + 1,
             ..Bounds::default()
         };
         let mut replay = Replay::new(Arc::new(plugins), limits, bounds, NonZeroUsize::MIN)?;
@@ -104,6 +108,7 @@ impl Case {
             replay,
             failure_code: failure_code.map(Into::into),
             hidden: Vec::new(),
+            n_older: 0,
             said: Said::default(),
         })
     }
@@ -135,8 +140,10 @@ impl Case {
             return Vec::new();
         };
         let node = pod.node_ref().into_iter();
-        let around = node.chain(pod.owner.clone()).map(|it| it.object);
-        around.collect()
+        let mut around: Vec<_> = node.chain(pod.owner.clone()).map(|it| it.object).collect();
+        // A static pod is owned by its node.
+        around.dedup();
+        around
     }
 
     /// An Event. It is of use if it regards what is asked about, or what is around it.
@@ -151,10 +158,26 @@ impl Case {
                 && it.name() == &*regarding.name
                 && (it.namespace() == &*regarding.namespace || it.kind() == "Node")
         };
-        if !regards(&self.object) && !self.around().iter().any(regards) {
+        let around = self.around();
+        let mut all = std::iter::once(&self.object).chain(&around);
+        let Some(object) = all.find(|it| regards(it)) else {
             return Ok(());
-        }
-        self.replay.put(event, &mut self.said)
+        };
+        self.replay.put(event, &mut self.said)?;
+        self.n_older += usize::from(self.forget_oldest(object));
+        Ok(())
+    }
+
+    /// Forgets the oldest Event of an object that has more than [`EVENTS_MAX`].
+    fn forget_oldest(&self, object: &ObjectKey) -> bool {
+        let store = self.replay.store();
+        let oldest = store.view(object, |bucket| {
+            let records = bucket.records().iter();
+            let oldest = records.min_by_key(|it| (it.record.last_seen(), it.sequence))?;
+            (EVENTS_MAX < bucket.records().len()).then(|| oldest.record.clone())
+        });
+        let oldest = oldest.flatten();
+        oldest.is_some_and(|it| store.remove(object, &it).is_some())
     }
 
     /// Something could not be looked at.
@@ -165,7 +188,6 @@ impl Case {
     /// Classifies what is known.
     #[must_use]
     pub fn explain(mut self) -> Explanation {
-        self.replay.finish(&mut self.said);
         let pod = self.pod().cloned();
         let uid = match &pod {
             Some(pod) => pod.uid.clone(),
@@ -175,9 +197,8 @@ impl Case {
             object: self.object.clone(),
             uid,
         };
-        let said = std::mem::take(&mut self.said.0).into_iter();
-        let own = said.filter(|(of, _)| *of == subject);
-        let mut held: Vec<_> = own.flat_map(|(_, held)| held).collect();
+        self.replay.finish(&mut self.said);
+        let mut held = self.held(&subject);
         held.sort_by(|a, b| a.classifier.name.cmp(&b.classifier.name));
 
         let of_pod = pod.as_ref().and_then(|it| it.failure.as_deref().cloned());
@@ -187,12 +208,17 @@ impl Case {
             Some(code) => Some(Failure {
                 code,
                 ..of_pod.unwrap_or_else(|| Failure {
-                    at: verdict.map_or(0, |it| it.failure_at),
+                    at: verdict.map_or_else(|| self.assumed_failure(), |it| it.failure_at),
                     ..Failure::default()
                 })
             }),
         };
-        let (evidence, n_events) = self.evidence(&held);
+        let (evidence, n_events) = self.evidence(&subject, &held);
+        if 0 < self.n_older {
+            let (n, max) = (self.n_older, EVENTS_MAX);
+            let why = format!("of one object the newest {max} are looked at");
+            self.hide(format!("{n} older Events"), why);
+        }
         Explanation {
             subject,
             pod,
@@ -202,6 +228,35 @@ impl Case {
             hidden: self.hidden,
             n_events,
         }
+    }
+
+    /// What is held of it. Its Events may be held under no uid, if none of them names one: as
+    /// those of the pod of this name then, with all that is known of it.
+    fn held(&mut self, subject: &SubjectKey) -> Vec<Held> {
+        let (mut own, mut unnamed) = (Vec::new(), Vec::new());
+        for (of, held) in std::mem::take(&mut self.said.0) {
+            if of == *subject {
+                own.extend(held);
+            } else if of.object == subject.object && of.uid.is_empty() {
+                unnamed.extend(held);
+            }
+        }
+        own.retain(|it| {
+            let is_it = |other: &Held| other.classifier.name == it.classifier.name;
+            !unnamed.iter().any(is_it)
+        });
+        own.extend(unnamed);
+        own
+    }
+
+    /// When it failed, if only the code is known.
+    fn assumed_failure(&self) -> UnixMs {
+        let newest = self.replay.store().view(&self.object, |bucket| {
+            let records = bucket.records().iter();
+            records.map(|it| it.record.last_seen()).max()
+        });
+        let newest = newest.flatten();
+        newest.map_or(0, |it| it + AFTER_LAST_EVENT_MS)
     }
 
     /// Of a pod that is not known, the uid that was spoken of last.
@@ -215,7 +270,7 @@ impl Case {
     }
 
     /// The Events that findings rest on, and how many there are in all.
-    fn evidence(&self, held: &[Held]) -> (Vec<(ObjectKey, Record)>, usize) {
+    fn evidence(&self, subject: &SubjectKey, held: &[Held]) -> (Vec<(ObjectKey, Record)>, usize) {
         let findings = held.iter().flat_map(|it| &it.outcome.findings);
         let named: Vec<_> = findings
             .flat_map(|it| &it.evidence)
@@ -225,7 +280,7 @@ impl Case {
         let objects = std::iter::once(self.object.clone()).chain(self.around());
         for object in objects {
             self.replay.store().view(&object, |bucket| {
-                n_events += bucket.records().len();
+                n_events += n_said_of(subject, bucket);
                 let records = bucket.records().iter().map(|it| &it.record);
                 let named = records.filter(|it| named.contains(&&it.event_ref()));
                 evidence.extend(named.map(|it| (object.clone(), it.clone())));
@@ -234,6 +289,15 @@ impl Case {
         evidence.sort_by_key(|(_, it)| std::cmp::Reverse(it.last_seen()));
         (evidence, n_events)
     }
+}
+
+/// How many of the Events of an object are of a subject, or of what is around it: not those
+/// of others of its name.
+fn n_said_of(subject: &SubjectKey, bucket: &Bucket) -> usize {
+    let is_around = *bucket.key() != subject.object;
+    let uid = subject.uid.as_ref();
+    let is_own = |it: &UidRef<'_>| is_around || it.is_empty() || *it == uid;
+    assigned(bucket).into_iter().filter(is_own).count()
 }
 
 impl Explanation {

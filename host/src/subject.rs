@@ -22,7 +22,9 @@ mod trust;
 
 pub use reading::read;
 pub use shift::{Owners, Shift, subjects};
-pub use surroundings::{AFTER_FAILURE_MS, BEFORE_FAILURE_MS, SURROUNDINGS_MAX};
+pub use surroundings::{
+    AFTER_FAILURE_MS, AFTER_LAST_EVENT_MS, BEFORE_FAILURE_MS, SURROUNDINGS_MAX,
+};
 pub use trust::{Agreement, Trust};
 
 /// Who a subject is.
@@ -63,6 +65,8 @@ pub struct Subject {
     /// Every live record of the object, of interest or not, and of those that it is given
     /// others of: what is in here and was evidence is evidence still.
     pub live: Vec<Record>,
+    /// When the newest of its own records was last seen, if it has any.
+    last_seen: Option<UnixMs>,
     /// Which version of its bucket this is a picture of; the least if it has none.
     pub of_bucket: Version,
     /// The other objects whose records it may be given, each with the version of its
@@ -86,6 +90,7 @@ impl Subject {
         if events.is_empty() {
             return None;
         }
+        let last_seen = events.iter().map(|it| it.record.last_seen()).max();
         events.retain(|it| is_of_interest(&it.record));
         events.sort_by_key(|it| (it.record.created(), it.sequence));
         let key = SubjectKey {
@@ -100,6 +105,7 @@ impl Subject {
                 .iter()
                 .map(|it| it.record.clone())
                 .collect(),
+            last_seen,
             of_bucket: bucket.version(),
             version: bucket.version(),
             ..Self::without_records(key)
@@ -118,6 +124,7 @@ impl Subject {
             events: Vec::new(),
             about: Vec::new(),
             live: Vec::new(),
+            last_seen: None,
             of_bucket: Version::default(),
             around: Vec::new(),
             version: Version::default(),

@@ -36,12 +36,15 @@ struct Path {
     changes: Vec<Change>,
 }
 
+/// Both plugins, if they are built.
+fn load() -> Option<PluginSet> {
+    let sandbox = Sandbox::new(Limits::default()).unwrap();
+    Some(PluginSet::load(&sandbox, &plugins()?).unwrap())
+}
+
 impl Path {
-    /// With both plugins, if they are built.
     fn new() -> Option<Self> {
-        let sandbox = Sandbox::new(Limits::default()).unwrap();
-        let plugins = PluginSet::load(&sandbox, &plugins()?).unwrap();
-        Some(Self::with(plugins))
+        load().map(Self::with)
     }
 
     fn with(plugins: PluginSet) -> Self {

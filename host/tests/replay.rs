@@ -236,8 +236,10 @@ fn the_demo_shows_its_incidents_and_nothing_else() {
     faults.sort();
     let want = [
         ("aurora-pretrain-2-pq6hn", "GpuFallenOffBus"),
+        ("aurora-pretrain-2-zk4wb", "GpuInsufficient"),
         ("burn-in-gpu-a-05-x2l6c", "GpuXidError"),
         ("depth-tune-gpu-worker-h2k7d", "GpuRowRemapPending"),
+        ("depth-tune-gpu-worker-q8c4t", "GpuInsufficient"),
         ("moe-eval-tq5xd", "GpuNvlinkError"),
         ("notebook-ines-0", "GpuXidError"),
     ];

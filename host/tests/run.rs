@@ -8,6 +8,7 @@ use std::{fs, path::PathBuf, process::Command, time::Duration};
 
 use support::{
     apiserver::{Answer, Apiserver, Asked, Then, event, event_with, frame, list},
+    failed::{failed, on_node},
     running::{Running, config, plugins},
 };
 use tempfile::TempDir;
@@ -135,6 +136,58 @@ fn a_fault_is_told_of_that_is_gone_before_anyone_could_look_at_it() {
     );
     assert_eq!(
         portent.metric("portent_findings_raised_total", &["GpuFallenOffBus"]),
+        1
+    );
+}
+
+#[test]
+fn a_finding_that_rests_on_a_nodes_events_alone_counts_where_the_node_is() {
+    let Some(plugins) = plugins() else { return };
+    let listed = |version: u64, items: &[serde_json::Value]| {
+        let metadata = serde_json::json!({ "resourceVersion": version.to_string() });
+        serde_json::json!({ "kind": "List", "metadata": metadata, "items": items }).to_string()
+    };
+    let mut pod = failed("p", "gpu-1", "09:00:00");
+    pod["metadata"]["namespace"] = "ns".into();
+    pod["metadata"]["resourceVersion"] = "9".into();
+    let mut node = on_node("npd", "gpu-1", "08:59:00");
+    node["metadata"]["resourceVersion"] = "9".into();
+    // As events.k8s.io has it.
+    node["regarding"] = node["involvedObject"].clone();
+    node["note"] = node["message"].clone();
+    node["deprecatedFirstTimestamp"] = node["firstTimestamp"].clone();
+    node["deprecatedLastTimestamp"] = node["lastTimestamp"].clone();
+    node["deprecatedSource"] = node["source"].clone();
+    let server = Apiserver::start(move |it| {
+        if it.is_watch() {
+            return Answer::Pieces(Vec::new(), Then::Silence);
+        }
+        let path = it.uri.split('?').next().unwrap_or_default();
+        match path {
+            "/api/v1/namespaces/ns/pods" => Answer::json(listed(10, std::slice::from_ref(&pod))),
+            "/apis/events.k8s.io/v1/namespaces/default/events" => {
+                Answer::json(listed(10, std::slice::from_ref(&node)))
+            }
+            _ => Answer::json(listed(10, &[])),
+        }
+    });
+    let (_folder, kubeconfig) = kubeconfig(&server);
+    let config = config(&["ns"], &plugins, "pods:\n  selector: app=a\n")
+        .replace("[ns]\n", "[ns]\n  kinds: [Pod, Node]\n");
+    let portent = Running::start(&config, &kubeconfig);
+    let raised = "portent_findings_raised_total";
+    portent.until("the finding of the pod, and that of its node", |it| {
+        (it.metric(raised, &["GpuFallenOffBus"]) == 2).then_some(())
+    });
+    let changes = portent.until("the verdict", |it| {
+        let changes = it.changes();
+        let has_verdict = |it: &serde_json::Value| !it["verdict"].is_null();
+        changes.iter().any(has_verdict).then_some(changes)
+    });
+    let of_pod = changes.iter().find(|it| !it["verdict"].is_null()).unwrap();
+    assert_eq!(of_pod["object"]["name"], "p");
+    assert_eq!(
+        portent.metric("portent_findings_active", &["GpuFallenOffBus"]),
         1
     );
 }

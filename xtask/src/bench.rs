@@ -18,12 +18,14 @@ use crate::process::{
 };
 
 mod churn;
+mod gpu;
 mod live;
 mod replay;
 mod store;
 mod swap;
 
 pub(crate) use churn::run as run_churn;
+pub(crate) use gpu::run as run_gpu;
 pub(crate) use live::run as run_live;
 pub(crate) use replay::run as run_replay;
 pub(crate) use store::run as run_store;

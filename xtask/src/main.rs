@@ -21,6 +21,7 @@ use bench::Counts;
 
 mod bench;
 mod demo;
+mod fuzz;
 mod model;
 mod plugins;
 mod process;
@@ -55,6 +56,12 @@ enum Command {
         #[arg(default_value = "20000")]
         iterations: NonZeroUsize,
     },
+    /// Try to deceive the parsers of gpu-fault, with many more texts than the tests do
+    Fuzz {
+        /// How often each property is tried: 100,000 take some minutes
+        #[arg(default_value = "100000")]
+        cases: NonZeroUsize,
+    },
     /// Measure what each stage of the path costs an Event, against what it may
     #[command(args_conflicts_with_subcommands = true)]
     Bench {
@@ -77,6 +84,8 @@ enum BenchOf {
     Live,
     /// 200,000 objects that come and go: what is left of the buckets, the heap and the resident memory
     Churn,
+    /// How many of the labelled lines about GPUs gpu-fault tells apart: a table of what was said for each label
+    Gpu,
     /// The store by itself: an operation with one to eight threads, and how long one waits while a million
     /// records leave
     Store,
@@ -96,10 +105,12 @@ fn main() -> Result<ExitCode> {
         Command::Test => test::run().map(|()| ExitCode::SUCCESS),
         Command::Testbed => testbed::run().map(|()| ExitCode::SUCCESS),
         Command::Model { iterations } => model::run(iterations).map(|()| ExitCode::SUCCESS),
+        Command::Fuzz { cases } => fuzz::run(cases).map(|()| ExitCode::SUCCESS),
         Command::Bench { check, bless, of } => match (of, check, bless) {
             (Some(BenchOf::Replay), ..) => bench::run_replay(),
             (Some(BenchOf::Live), ..) => bench::run_live(),
             (Some(BenchOf::Churn), ..) => bench::run_churn(),
+            (Some(BenchOf::Gpu), ..) => bench::run_gpu(),
             (Some(BenchOf::Store), ..) => bench::run_store(),
             (Some(BenchOf::Swap), ..) => bench::run_swap(),
             (None, true, _) => bench::run(Counts::Check),

@@ -107,6 +107,12 @@ fn tell_skipped(testbed: &Testbed, skipped: &Path) -> Result<()> {
     Ok(())
 }
 
+/// The corpora are no part of the checkout: they lie beside it, if anywhere.
+pub(crate) fn corpus() -> Option<PathBuf> {
+    let beside = root().parent()?.join("shared/corpus");
+    beside.is_dir().then_some(beside)
+}
+
 fn tests(testbed: &Testbed, skipped: &Path) -> Command {
     let mut tests = cargo();
     tests
@@ -118,12 +124,7 @@ fn tests(testbed: &Testbed, skipped: &Path) -> Command {
         Testbed::In(folder) => tests.env("PORTENT_TESTBED", folder),
         Testbed::Missing(_) => tests.env_remove("PORTENT_TESTBED"),
     };
-    // The corpora are no part of the checkout: they lie beside it, if anywhere.
-    match root()
-        .parent()
-        .map(|beside| beside.join("shared/corpus"))
-        .filter(|it| it.is_dir())
-    {
+    match corpus() {
         Some(corpus) => {
             tests.env("PORTENT_CORPUS", corpus);
         }

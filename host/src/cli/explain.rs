@@ -129,9 +129,7 @@ impl Explain {
                 let client = watch::connect(&self.server.address()).await?;
                 let default = client.default_namespace().to_owned();
                 let mut case = case(namespace.unwrap_or(&default))?;
-                ask(&mut case, &client, &labels)
-                    .await
-                    .map_err(|it| anyhow::anyhow!("the cluster cannot be asked: {it}"))?;
+                ask(&mut case, &client, &labels).await?;
                 Ok::<_, anyhow::Error>(case)
             })?
         } else {
@@ -139,9 +137,17 @@ impl Explain {
                 case: case(namespace.unwrap_or("default"))?,
                 labels,
                 name: String::new(),
+                n_read: 0,
+                n_problems: 0,
             };
-            recorded.read(&self.pods, Some(Origin::Pods))?;
-            recorded.read(&self.files, None)?;
+            let of_pods = "Pod that can be read; what is wanted is what `kubectl get pods -A` prints with \
+                           -o json or -o yaml";
+            recorded.read("--pods", &self.pods, Origin::of_pods, of_pods)?;
+            recorded.hide_pod(self.pods.is_empty());
+            let of_events = "Event that can be read; what is wanted is what `kubectl get events -A` prints \
+                             with -o json or -o yaml, or watch frames";
+            recorded.read("--file", &self.files, |it| it, of_events)?;
+            recorded.say_what_is_not_named();
             recorded.case
         };
 
@@ -175,8 +181,9 @@ impl Explain {
         let kind: Kind = kind.parse().with_context(|| {
             format!("{of}: write pod/NAME, node/NAME, or the kind as its manifest has it, as in Job/NAME")
         })?;
+        let is_name = !name.is_empty() && name.bytes().all(is_of_name);
         anyhow::ensure!(
-            !name.is_empty() && name.bytes().all(is_of_name),
+            is_name && !matches!(name, "." | ".."),
             "{of}: a name has letters, digits, `-`, `.` and `:`, for example pod/train-0"
         );
         Ok((kind.as_str().to_owned(), name.to_owned()))
@@ -189,29 +196,75 @@ fn is_of_name(it: u8) -> bool {
     it.is_ascii_alphanumeric() || b"-.:_".contains(&it)
 }
 
+/// Problems that are named one by one; the rest is counted.
+const PROBLEMS_NAMED: u64 = 20;
+
 /// Takes what is recorded.
 struct Recorded {
     case: Case,
     labels: Vec<String>,
     /// What is being read.
     name: String,
+    /// Pods and Events that could be read.
+    n_read: u64,
+    /// What could not be, or was refused.
+    n_problems: u64,
 }
 
 impl Recorded {
-    fn read(&mut self, paths: &[PathBuf], origin: Option<Origin>) -> anyhow::Result<()> {
-        for source in &input::sources(paths)? {
-            source.name().clone_into(&mut self.name);
-            let opened = source.open();
-            let origin = origin.unwrap_or(source.origin());
-            let read = opened.and_then(|it| input::read(it, self, origin));
-            read.with_context(|| format!("cannot read {}", self.name))?;
+    fn read(
+        &mut self,
+        argument: &str,
+        paths: &[PathBuf],
+        origin: impl Fn(Origin) -> Origin,
+        wanted: &str,
+    ) -> anyhow::Result<()> {
+        for path in paths {
+            let (n_read, n_problems) = (self.n_read, self.n_problems);
+            let sources = input::sources(std::slice::from_ref(path));
+            for source in &sources.with_context(|| argument.to_owned())? {
+                source.name().clone_into(&mut self.name);
+                let opened = source.open();
+                let read = opened.and_then(|it| input::read(it, self, origin(source.origin())));
+                read.with_context(|| format!("{argument}: cannot read {}", self.name))?;
+            }
+            anyhow::ensure!(
+                n_read < self.n_read || n_problems == self.n_problems,
+                "{argument} {}: it holds no {wanted}",
+                self.name
+            );
         }
         Ok(())
+    }
+
+    /// Says so if it is a pod, and not known.
+    fn hide_pod(&mut self, is_none_given: bool) {
+        let object = self.case.object();
+        if object.kind() != "Pod" || self.case.pod().is_some() {
+            return;
+        }
+        let why = if is_none_given {
+            "no --pods is given, which its node, its owner and its failure would be known by"
+        } else {
+            "it is not in --pods, which its node, its owner and its failure would be known by"
+        };
+        let what = format!("the pod {object}");
+        self.case.hide(what, why.to_owned());
+    }
+
+    fn say_what_is_not_named(&self) {
+        if PROBLEMS_NAMED < self.n_problems {
+            let more = self.n_problems - PROBLEMS_NAMED;
+            eprintln_lossy(format_args!(
+                "{more} more lines or items could not be read or were refused"
+            ));
+        }
     }
 }
 
 impl input::Reader for Recorded {
     fn item(&mut self, item: Item<'_>) -> Result<(), Rejected> {
+        self.n_read += 1;
         match item {
             Item::Put(event) => self.case.put(&event),
             // It was said, and that it expired is no reason to forget it.
@@ -221,12 +274,16 @@ impl input::Reader for Recorded {
 
     fn pod(&mut self, pod: WirePod<'_>) -> Result<(), pods::decode::Rejected> {
         let (object, pod) = Pod::pare_down(&pod, &self.labels)?;
+        self.n_read += 1;
         self.case.put_pod(&object, pod);
         Ok(())
     }
 
     fn problem(&mut self, problem: Problem) {
-        eprintln_lossy(format_args!("{}: {problem}", self.name));
+        self.n_problems += 1;
+        if self.n_problems <= PROBLEMS_NAMED {
+            eprintln_lossy(format_args!("{}: {problem}", self.name));
+        }
     }
 
     fn refused(&mut self, problem: Problem) {

@@ -244,7 +244,7 @@ impl Replay {
         let read = intake.finish()?;
 
         let was_interrupted = super::interrupt::is_set(interrupted);
-        if read.n_items == 0 && 0 < read.n_problems && !was_interrupted {
+        if read.n_items == 0 && 0 < read.n_problems_of_events && !was_interrupted {
             anyhow::bail!(
                 "{} no Event that can be read; what is wanted is the JSON or YAML that `kubectl get \
                  events -A` prints with -o, JSON lines of Events, or watch frames",

@@ -5,47 +5,79 @@
 
 use kube::Client;
 
-use super::Case;
+use super::{Case, Hidden};
 use crate::{
     pods::{Pod, decode::WirePod},
     record::{ObjectKey, decode::from_json},
+    text::Visible,
     watch::{self, Class, Failure},
 };
 
 /// Where Events about objects without a namespace are.
 const CLUSTER_EVENTS: &str = "default";
 
+/// Why nothing could be gathered.
+#[derive(Debug, thiserror::Error)]
+pub enum NotAsked {
+    /// The cluster does not answer, or not as one does.
+    #[error("the cluster cannot be asked: {0}")]
+    Failed(Failure),
+    /// Nothing may be looked at.
+    #[error("nothing may be looked at:{}", lines(.0))]
+    Refused(Vec<Hidden>),
+}
+
+fn lines(all: &[Hidden]) -> String {
+    let lines = all
+        .iter()
+        .map(|Hidden { what, why }| format!("\n  {}: {}", Visible(what), Visible(why)));
+    lines.collect()
+}
+
 /// Gathers what a cluster knows of the object: its pod, if it is one, its Events, and
 /// those of its node and its owner.
 ///
 /// # Errors
 ///
-/// If nothing could be asked at all.
-pub async fn ask(case: &mut Case, client: &Client, labels: &[String]) -> Result<(), Failure> {
+/// If nothing could be asked at all, or nothing may be.
+pub async fn ask(case: &mut Case, client: &Client, labels: &[String]) -> Result<(), NotAsked> {
     let object = case.object().clone();
+    let mut is_any_seen = false;
     if object.kind() == "Pod" {
         match watch::get_pod(client, object.namespace(), object.name()).await {
-            Ok(bytes) => put_pod(case, &bytes, labels),
+            Ok(bytes) => {
+                is_any_seen = true;
+                put_pod(case, &bytes, labels);
+            }
+            // Nor would it answer to anything else.
+            Err(failure) if matches!(failure.class, Class::Deadline | Class::Transport) => {
+                return Err(NotAsked::Failed(failure));
+            }
             Err(failure) => {
-                let why = match failure.class {
-                    Class::NotFound => "there is none, or none any more".to_owned(),
-                    _ => reason(&failure, "get pods", object.namespace()),
+                let why = if failure.class == Class::NotFound {
+                    is_any_seen = true;
+                    "there is none, or none any more".to_owned()
+                } else {
+                    reason(&failure, "get pods", object.namespace())
                 };
                 case.hide(format!("the pod {object}"), why);
             }
         }
     }
-    if let Err(failure) = list(case, client, &object).await {
-        let of_own = matches!(failure.class, Class::Forbidden | Class::Unauthorized);
-        if !of_own {
-            return Err(failure);
-        }
+    match list(case, client, &object).await {
+        Ok(()) => is_any_seen = true,
+        Err(it) if matches!(it.class, Class::Forbidden | Class::Unauthorized) => {}
+        Err(failure) => return Err(NotAsked::Failed(failure)),
     }
     for around in case.around() {
         // What is hidden by it is said.
         drop(list(case, client, &around).await);
     }
-    Ok(())
+    if is_any_seen {
+        Ok(())
+    } else {
+        Err(NotAsked::Refused(std::mem::take(&mut case.hidden)))
+    }
 }
 
 /// The Events of one object.

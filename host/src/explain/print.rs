@@ -115,10 +115,13 @@ impl Printer<'_> {
         });
         let verdicts: Vec<_> = verdicts.collect();
         if verdicts.is_empty() {
+            let is_pod = self.it.subject.object.kind() == "Pod";
             let line = if self.it.failure.is_some() {
                 "No verdict: no plugin has an opinion on this failure."
-            } else {
+            } else if is_pod && self.it.pod.is_some() {
                 "No verdict: as far as is known it did not fail; if you know better, say --failure CODE."
+            } else {
+                "No verdict: it is not known what it failed with; if you know, say --failure CODE."
             };
             return writeln!(self.to, "\n{line}");
         }
@@ -141,8 +144,14 @@ impl Printer<'_> {
             (ends, std::cmp::Reverse((it.severity, it.last_seen())))
         });
         if all.is_empty() {
-            let n = self.it.n_events;
-            return writeln!(self.to, "\nNo findings in {n} Events.");
+            return match (self.it.n_events, &self.it.pod) {
+                (0, None) => writeln!(
+                    self.to,
+                    "\nNo Event of it is known. Are its name and its namespace right?"
+                ),
+                (1, _) => writeln!(self.to, "\nNo findings in 1 Event."),
+                (n, _) => writeln!(self.to, "\nNo findings in {n} Events."),
+            };
         }
         self.heading("Findings")?;
         for it in all {

@@ -551,6 +551,10 @@ impl Held {
 
     fn note_retained(&mut self, now: Seconds) {
         let findings = &self.outcome.findings;
+        // As it is for most: what is retained was found, or judged.
+        if findings.is_empty() && self.outcome.verdict.is_none() && self.retained.is_empty() {
+            return;
+        }
         let holds = |it: &&Finding| it.status == Status::Active;
         let rests_on_what_is_live = |id: &Identity| {
             let mut live = findings.iter().filter(holds).filter(|it| !it.is_retained());

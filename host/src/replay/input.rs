@@ -83,6 +83,27 @@ pub enum Origin {
     Found,
     /// Somebody said that it holds Pods: what is none is a problem.
     Pods,
+    /// It lay in a folder that somebody said holds Pods.
+    PodsFound,
+}
+
+impl Origin {
+    /// The same, of an input that is to hold Pods.
+    #[must_use]
+    pub fn of_pods(self) -> Self {
+        match self {
+            Self::Named | Self::Pods => Self::Pods,
+            Self::Found | Self::PodsFound => Self::PodsFound,
+        }
+    }
+
+    fn holds_pods(self) -> bool {
+        matches!(self, Self::Pods | Self::PodsFound)
+    }
+
+    fn is_found(self) -> bool {
+        matches!(self, Self::Found | Self::PodsFound)
+    }
 }
 
 /// Who takes what is read.
@@ -93,7 +114,7 @@ pub trait Reader {
     ///
     /// Why it was refused.
     fn item(&mut self, item: Item<'_>) -> Result<(), Rejected>;
-    /// A Pod, in an input that holds [Pods](Origin::Pods). It may be refused.
+    /// A Pod, in an input that holds [Pods](Origin::of_pods). It may be refused.
     ///
     /// # Errors
     ///

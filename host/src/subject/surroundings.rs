@@ -27,7 +27,7 @@ pub const SURROUNDINGS_MAX: usize = 32;
 
 /// How long after its last Event an object is taken to have failed of whose failure only
 /// the code is known.
-const AFTER_LAST_EVENT_MS: UnixMs = 1_000;
+pub const AFTER_LAST_EVENT_MS: UnixMs = 1_000;
 
 impl Subject {
     /// Adds what is known of its pod. Of what failed for a reason that the caller knows,
@@ -47,9 +47,8 @@ impl Subject {
         }
         let Some(code) = failure_code else { return };
         let of_pod = self.failure.as_deref().cloned();
-        let last_seen = self.live.iter().map(Record::last_seen).max();
         let failure = of_pod.or_else(|| {
-            last_seen.map(|it| Failure {
+            self.last_seen.map(|it| Failure {
                 at: it + AFTER_LAST_EVENT_MS,
                 ..Failure::default()
             })

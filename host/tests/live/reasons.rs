@@ -6,9 +6,12 @@
 //! beside it, and the watermark moves to the last one (facts: event-pipelines 3.1). Here
 //! that is written down a second time and fed with what the live path is fed with.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::OnceLock,
+};
 
-use portent::outcome::AdditionalReason;
+use portent::{outcome::AdditionalReason, plugins::PluginSet};
 use proptest::{prelude::*, test_runner::Config};
 use serde_json::{Value, json};
 
@@ -99,6 +102,10 @@ impl Flyte {
         self.events.insert(name.to_owned(), info);
     }
 
+    fn recorded(&self, name: &str) -> Option<u64> {
+        self.events.get(name).map(|it| it.recorded)
+    }
+
     fn list(&self, after: (u64, u64)) -> Vec<(String, Info)> {
         let newer = self.events.iter();
         let newer = newer.filter(|(_, it)| after < (it.created, it.recorded));
@@ -144,10 +151,25 @@ fn line(it: &AdditionalReason) -> Line {
     }
 }
 
+/// The plugin that it is about, compiled once; none if none is built.
+fn the_plugin() -> Option<PluginSet> {
+    static LOADED: OnceLock<Option<PluginSet>> = OnceLock::new();
+
+    let loaded = LOADED.get_or_init(super::load).as_ref()?;
+    let plugins = loaded.plugins.iter();
+    let it = plugins.filter(|it| &*it.provenance.name == "additional-reasons");
+    Some(PluginSet {
+        plugins: it.cloned().collect(),
+        generation: loaded.generation,
+        ..PluginSet::default()
+    })
+}
+
 fn check(steps: &[Step]) -> Result<(), TestCaseError> {
-    let Some(mut path) = Path::new() else {
+    let Some(plugins) = the_plugin() else {
         return Ok(());
     };
+    let mut path = Path::with(plugins);
     let mut flyte = Flyte::default();
     // Of every Event: when it was created, and how often it was said.
     let mut events: Vec<(u64, u64)> = Vec::new();
@@ -186,13 +208,19 @@ fn check(steps: &[Step]) -> Result<(), TestCaseError> {
                 flyte.reconcile();
                 let told = path.changes.drain(..);
                 let told = told.flat_map(|it| it.delta.additional_reasons);
+                let n_before = ours.len();
                 for it in told {
                     let name = it.event.name().to_owned();
-                    // That one says something else is news to us, and none to Flyte.
+                    // That one says something else is news to us, and none to Flyte, unless
+                    // it never told what it said before.
                     if known.insert(name.clone()) {
                         ours.push((name, line(&it)));
+                    } else if let Some(told) = ours[n_before..].iter_mut().find(|it| it.0 == name) {
+                        told.1 = line(&it);
                     }
                 }
+                // A subject that loses a record meanwhile is told of in two changes.
+                ours[n_before..].sort_by_key(|(name, it)| (it.at, flyte.recorded(name)));
             }
         }
     }

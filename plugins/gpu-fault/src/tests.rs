@@ -1,8 +1,9 @@
 //! From events to findings. The grammar has its own tests, beside it.
 
-use portent_sdk::Trust;
+use portent_sdk::{Blame, Severity};
 
 use super::*;
+use crate::code::Category;
 
 const FALLEN: &str = "[gpu-health] [CRITICAL] Xid 79 (GPU has fallen off the bus) on GPU 0 GPU-6f3c. \
     xid=79 severity=critical gpu_uuid=GPU-6f3c gpu_index=0 pci=0000:3b:00.0 node=n1 pid=12 \
@@ -12,7 +13,10 @@ fn outcome_of<'a>(notes: impl IntoIterator<Item = &'a str>) -> Outcome {
     let events = notes
         .into_iter()
         .map(|note| Event::warning("GPUXidError", note));
-    classify(&events.fold(Subject::pod("ml-team", "train-0"), Subject::event))
+    classify(
+        &Settings::default(),
+        &events.fold(Subject::pod("ml-team", "train-0"), Subject::event),
+    )
 }
 
 #[track_caller]
@@ -136,7 +140,7 @@ fn the_pods_node_stands_in_for_one_that_the_report_does_not_name() {
             "GPUXidError",
             "[gpu-health] ? xid=48 node=n1",
         ));
-    let findings = classify(&subject).findings;
+    let findings = classify(&Settings::default(), &subject).findings;
     assert_eq!(findings[0].find("node"), Some("n2"));
     assert_eq!(findings[1].find("node"), Some("n1"));
 }
@@ -153,7 +157,10 @@ fn repeats_fold_to_what_was_seen_last() {
         .event(Event::normal("Pulled", "Successfully pulled image").created(3))
         .event(report("third", "critical").created(4));
 
-    let [finding] = classify(&subject).findings.try_into().unwrap();
+    let [finding] = classify(&Settings::default(), &subject)
+        .findings
+        .try_into()
+        .unwrap();
     assert_eq!(
         (finding.message.as_str(), finding.severity),
         ("second", Severity::Warning)
@@ -204,34 +211,29 @@ fn ordinary_events_yield_nothing() {
 }
 
 #[test]
-fn a_claim_that_the_host_knows_to_be_false_is_no_report() {
-    let pod = Subject::pod("ml-team", "train-0");
-    let report = Event::warning("GPUXidError", FALLEN);
-    let outcome_with = |trust| classify(&pod.clone().event(report.clone().trust(trust)));
-    let [same, different] = [Agreement::Same, Agreement::Different];
-
-    assert_eq!(
-        outcome_with(Trust {
-            uid: different,
-            node: same
-        }),
-        Outcome::default()
-    );
-    assert_eq!(
-        outcome_with(Trust {
-            uid: same,
-            node: different
-        }),
-        Outcome::default()
-    );
-    assert_eq!(
-        outcome_with(Trust {
-            uid: same,
-            node: same
-        })
-        .findings
-        .len(),
-        1
-    );
-    assert_eq!(outcome_with(Trust::default()).findings.len(), 1);
+fn every_word_is_on_the_page_for_who_is_paged() {
+    let page = include_str!("../../../docs/gpu-faults.md");
+    let words = Category::ALL.map(Category::as_word);
+    for word in code::ALL.into_iter().chain(words) {
+        assert!(page.contains(&["`", word, "`"].concat()), "{word}");
+    }
+    for action in action::Action::ALL {
+        assert!(page.contains(&["| `", action.as_word(), "` |"].concat()));
+    }
 }
+
+#[test]
+fn the_page_has_every_setting_and_rule() {
+    let page = include_str!("../../../docs/gpu-faults.md");
+    let schema: serde_json::Value =
+        serde_json::from_str(<Settings as portent_sdk::Settings>::SCHEMA).unwrap();
+    for key in schema["properties"].as_object().unwrap().keys() {
+        assert!(page.contains(&["\n", key, ":"].concat()), "{key}");
+    }
+    for rule in verdict::RULES {
+        assert!(page.contains(&["| `", rule, "` |"].concat()), "{rule}");
+    }
+}
+
+mod corpus;
+mod hostile;

@@ -23,7 +23,7 @@ use crate::{
     record::{ObjectKey, Rejected, decode::WireEvent},
     replay::{
         Replay, Tally,
-        input::{self, Item, Origin, Problem},
+        input::{self, Item, Problem},
     },
     store::Totals,
 };
@@ -85,15 +85,25 @@ pub(super) struct Intake<W: Write> {
     n_foreign: u64,
     /// Labels of pods that are kept.
     labels: Vec<String>,
+    n_pods: u64,
     n_pods_over: u64,
+    n_pods_refused: u64,
+    /// Fields of pods that held something else than they may.
+    n_malformed: u64,
+    /// Those of the problems that are of pods.
+    n_problems_of_pods: u64,
 }
 
 /// What was read, and what became of it.
 pub(super) struct Read {
     pub(super) n_items: u64,
-    pub(super) n_problems: u64,
+    n_problems: u64,
+    /// Those of them that are of Events.
+    pub(super) n_problems_of_events: u64,
     n_out_of_scope: u64,
     n_pods_over: u64,
+    n_pods_refused: u64,
+    n_malformed: u64,
     n_foreign: u64,
     n_failed_calls: u64,
     n_dropped: u64,
@@ -126,7 +136,11 @@ impl<W: Write> Intake<W> {
             n_named: 0,
             n_foreign: 0,
             labels: Vec::new(),
+            n_pods: 0,
             n_pods_over: 0,
+            n_pods_refused: 0,
+            n_malformed: 0,
+            n_problems_of_pods: 0,
         }
     }
 
@@ -149,7 +163,7 @@ impl<W: Write> Intake<W> {
     ///
     /// # Errors
     ///
-    /// If one of the paths does not exist, or cannot be read.
+    /// If one of the paths does not exist, cannot be read, or holds something and no Pod.
     pub(super) fn read_pods(
         &mut self,
         paths: &[PathBuf],
@@ -157,15 +171,27 @@ impl<W: Write> Intake<W> {
     ) -> anyhow::Result<()> {
         self.labels = labels;
         for path in paths {
-            let sources = input::sources(std::slice::from_ref(path))?;
+            let (n_pods, n_wrong) = (self.n_pods, self.n_wrong_with_pods());
+            let sources = input::sources(std::slice::from_ref(path)).context("--pods")?;
             for source in &sources {
                 source.name().clone_into(&mut self.name);
-                let opened = source.open();
-                let read = opened.and_then(|it| input::read(it, self, Origin::Pods));
+                let (opened, origin) = (source.open(), source.origin().of_pods());
+                let read = opened.and_then(|it| input::read(it, self, origin));
                 read.with_context(|| format!("--pods: cannot read {}", self.name))?;
             }
+            anyhow::ensure!(
+                n_pods < self.n_pods || n_wrong == self.n_wrong_with_pods(),
+                "--pods {}: it holds no Pod that can be read; what is wanted is what `kubectl get pods -A` \
+                 prints with -o json or -o yaml",
+                self.name
+            );
         }
+        self.n_problems_of_pods = self.n_problems;
         Ok(())
+    }
+
+    fn n_wrong_with_pods(&self) -> u64 {
+        self.n_problems + self.n_pods_refused
     }
 
     /// Prints only what is said of this object, and of the pods that it owns.
@@ -187,7 +213,8 @@ impl<W: Write> Intake<W> {
         let mut objects: BTreeSet<_> = its_pods.map(|(pod, _)| pod.clone()).collect();
         anyhow::ensure!(
             !objects.is_empty(),
-            "--owner {owner}: none of the pods that --pods has is owned by it; what is wanted is who              controls the pods themselves, as a RayCluster and not its RayJob does"
+            "--owner {owner}: none of the pods that --pods has is owned by it; what is wanted is who \
+             controls the pods themselves, as a RayCluster and not its RayJob does"
         );
         objects.insert(key);
         self.sink.only_about(objects);
@@ -244,8 +271,11 @@ impl<W: Write> Intake<W> {
         Ok(Read {
             n_items: self.n_items,
             n_problems: self.n_problems,
+            n_problems_of_events: self.n_problems - self.n_problems_of_pods,
             n_out_of_scope: self.n_out_of_scope,
             n_pods_over: self.n_pods_over,
+            n_pods_refused: self.n_pods_refused,
+            n_malformed: self.n_malformed,
             n_foreign: self.n_foreign,
             n_failed_calls,
             n_dropped,
@@ -300,7 +330,10 @@ impl<W: Write> input::Reader for Intake<W> {
     }
 
     fn pod(&mut self, pod: WirePod<'_>) -> Result<(), pods::decode::Rejected> {
-        let (object, pod) = Pod::pare_down(&pod, &self.labels)?;
+        self.n_malformed += u64::from(pod.n_malformed());
+        let (object, pod) =
+            Pod::pare_down(&pod, &self.labels).inspect_err(|_| self.n_pods_refused += 1)?;
+        self.n_pods += 1;
         if self.replay.put_pod(&object, pod) == PodPut::Full {
             self.n_pods_over += 1;
         }
@@ -332,6 +365,7 @@ impl Read {
             && self.n_failed_calls == 0
             && self.n_dropped == 0
             && self.n_pods_over == 0
+            && self.n_pods_refused == 0
             && self.tally.n_rejected() == 0
     }
 
@@ -360,7 +394,11 @@ impl Read {
             (tally.unknown_deletions, "deletions of unknown Events"),
             (self.n_problems, "lines or items not readable"),
             (self.n_foreign, "objects of other kinds"),
-            (tally.malformed_fields, "malformed fields taken as absent"),
+            (self.n_pods_refused, "pods refused"),
+            (
+                tally.malformed_fields + self.n_malformed,
+                "malformed fields taken as absent",
+            ),
             (self.n_failed_calls, "subjects not classified"),
         ];
         for (n, what) in also.into_iter().filter(|(n, _)| 0 < *n) {

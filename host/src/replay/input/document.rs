@@ -189,9 +189,10 @@ impl<'r, R: Reader> Out<'r, R> {
 
     /// What is well-formed, and something else.
     pub(super) fn no_event(&mut self, place: Place, what: &dyn fmt::Display) {
-        match self.origin {
-            Origin::Named | Origin::Pods => self.problem(place, what),
-            Origin::Found => self.reader.foreign(),
+        if self.origin.is_found() {
+            self.reader.foreign();
+        } else {
+            self.problem(place, what);
         }
     }
 
@@ -246,22 +247,21 @@ impl<'r, R: Reader> Out<'r, R> {
                 }
             },
             (None, None) if event.kind.is_empty() && event.metadata.name.is_empty() => {
-                let what = match self.origin {
-                    Origin::Named | Origin::Found => {
-                        "neither an Event, a list of Events nor a watch frame"
-                    }
-                    Origin::Pods => "neither a Pod, a list of Pods nor a watch frame",
+                let what = if self.origin.holds_pods() {
+                    "neither a Pod, a list of Pods nor a watch frame"
+                } else {
+                    "neither an Event, a list of Events nor a watch frame"
                 };
                 self.no_event(start, &what);
             }
-            (None, None) if self.origin == Origin::Pods => self.pod(held, start),
+            (None, None) if self.origin.holds_pods() => self.pod(held, start),
             (None, None) => self.single(start, Single { event, api_version }, Item::Put),
         }
     }
 
     /// An item of a list.
     pub(super) fn item(&mut self, held: Held<'_>) {
-        if self.origin == Origin::Pods {
+        if self.origin.holds_pods() {
             return self.pod(held, held.place_at(0));
         }
         match from_json(held.bytes) {
@@ -282,7 +282,7 @@ impl<'r, R: Reader> Out<'r, R> {
             is: held.is,
             ..Held::piece(raw.get().as_bytes(), place)
         };
-        if self.origin == Origin::Pods {
+        if self.origin.holds_pods() {
             return self.pod(part, place);
         }
         match serde_json::from_str(raw.get()) {
@@ -298,8 +298,14 @@ impl<'r, R: Reader> Out<'r, R> {
             Err(err) => return self.failed(held, &err),
         };
         if !pod.kind.is_empty() && &*pod.kind != "Pod" {
-            let what = format_args!("a {}, not a Pod", Visible(cut(&pod.kind, 64)));
-            return self.problem(place, &what);
+            let what = format_args!("of kind {}, no Pod", Visible(cut(&pod.kind, 64)));
+            return self.no_event(place, &what);
+        }
+        let says_nothing = [&pod.kind, &pod.spec.node_name, &pod.status.phase]
+            .map(|it| it.is_empty())
+            == [true; 3];
+        if says_nothing && self.origin.is_found() {
+            return self.reader.foreign();
         }
         if let Err(why) = self.reader.pod(pod) {
             self.reader.refused(problem(place, &why));
@@ -329,7 +335,7 @@ impl<'r, R: Reader> Out<'r, R> {
         let says_nothing = event.kind.is_empty()
             && event.regarding.kind.is_empty()
             && event.regarding.name.is_empty();
-        if says_nothing && self.origin == Origin::Found {
+        if says_nothing && self.origin.is_found() {
             return self.reader.foreign();
         }
         if let Err(why) = self.reader.item(make(event)) {

@@ -110,7 +110,7 @@ impl<R: Reader> Input<'_, '_, R> {
                 if let Some(json) = parsed(&mut self.out, held) {
                     self.out.document(Held::made(&json, place));
                 }
-            } else if self.out.origin() == Origin::Named {
+            } else if !self.out.origin().is_found() {
                 // What is wrong around the items; what is not was read already.
                 let is = Is::Joint(before.len(), chunk.place);
                 before.extend_from_slice(piece);

@@ -8,38 +8,46 @@
 //! The fields decide and the sentence is shown. A note that is not wholly of this form is somebody
 //! else's and never guessed at. Nothing is copied here: a fault borrows from its note.
 
-use crate::table::{self, Severity};
+use portent_sdk::Attribute;
+
+use crate::{
+    action::Action,
+    code::{self, Category},
+    cursor::{cut, decimal, given, pieces},
+    level::Level,
+    settings::Settings,
+    statement::{Device, Statement, severity},
+    table::{self, Remedy},
+};
 
 /// What every note begins with.
 pub(crate) const PREFIX: &str = "[gpu-health]";
 
-/// What client-go's recorder puts before a note when it folds several Events into one.
-const COMBINED: &str = "(combined from similar events): ";
-
 /// Who reported the number: a device's driver or an `NVSwitch`'s.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+enum Kind {
     Xid,
     Sxid,
 }
 
 /// One report. What the note leaves empty is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Fault<'a> {
-    pub(crate) kind: Kind,
-    pub(crate) number: u32,
-    pub(crate) code: &'static str,
-    pub(crate) severity: Severity,
+struct Fault<'a> {
+    kind: Kind,
+    number: u32,
+    code: &'static str,
+    level: Level,
+    remedy: Remedy,
     /// For a person, without the prefix and the full stop. It may be empty.
-    pub(crate) sentence: &'a str,
+    sentence: &'a str,
     /// What the sentence has in parentheses after the number.
-    pub(crate) name: Option<&'a str>,
-    pub(crate) uuid: Option<&'a str>,
-    pub(crate) gpu_index: Option<u32>,
-    pub(crate) pci: Option<&'a str>,
-    pub(crate) node: Option<&'a str>,
-    pub(crate) pid: Option<u32>,
-    pub(crate) process: Option<&'a str>,
+    name: Option<&'a str>,
+    uuid: Option<&'a str>,
+    gpu_index: Option<u32>,
+    pci: Option<&'a str>,
+    node: Option<&'a str>,
+    pid: Option<u32>,
+    process: Option<&'a str>,
 }
 
 impl<'a> Fault<'a> {
@@ -47,21 +55,20 @@ impl<'a> Fault<'a> {
     ///
     /// The severity is the table's. A known word in the note may lower it, for the agent has seen the
     /// kernel's line; it never raises it, for anyone who may create Events writes the note.
-    pub(crate) fn parse(note: &'a str) -> Option<Self> {
-        let note = note.strip_prefix(COMBINED).unwrap_or(note);
+    fn parse(note: &'a str) -> Option<Self> {
         let rest = note.strip_prefix(PREFIX)?.trim_ascii_end();
-        let (kind, (sentence, fields)) = match rest.split_once(" xid=") {
+        let (kind, (sentence, fields)) = match cut(rest, " xid=") {
             Some(parts) => (Kind::Xid, parts),
-            None => (Kind::Sxid, rest.split_once(" sxid=")?),
+            None => (Kind::Sxid, cut(rest, " sxid=")?),
         };
 
-        let mut fields = fields.split(' ');
+        let mut fields = pieces(fields, " ");
         let mut number = fields.next()?;
         let (mut severity, mut uuid, mut gpu_index) = ("", "", "");
         let (mut pci, mut node_name, mut pid, mut process) = ("", "", "", "");
         // Nothing but the space that the agent writes, and replaces in the name of a process: whoever
         // runs a process called `a\u{b}xid=13` must not write a field.
-        for (key, value) in fields.filter_map(|field| field.split_once('=')) {
+        for (key, value) in fields.filter_map(|field| cut(field, "=")) {
             let last = match (kind, key) {
                 (Kind::Xid, "xid") | (Kind::Sxid, "sxid") => &mut number,
                 (_, "severity") => &mut severity,
@@ -77,16 +84,22 @@ impl<'a> Fault<'a> {
         }
 
         let number = decimal(number)?;
-        let (worst, code) = match kind {
-            Kind::Xid => table::xid(number),
-            Kind::Sxid => table::SXID,
+        let (worst, code, remedy) = match kind {
+            Kind::Xid => {
+                let row = table::xid(number);
+                (row.flyte, row.code, row.remedy)
+            }
+            // Flyte tells none from another, though NVIDIA calls some of them non-fatal.
+            Kind::Sxid => (Level::Critical, code::NVLINK, Remedy::ByWord),
         };
+        let level = Level::from_word(severity).filter(|it| *it != Level::Info);
         let sentence = without_level(sentence);
         Some(Self {
             kind,
             number,
             code,
-            severity: Severity::from_word(severity).map_or(worst, |word| word.min(worst)),
+            level: level.map_or(worst, |it| it.min(worst)),
+            remedy,
             sentence,
             name: name(sentence),
             uuid: given(uuid),
@@ -99,27 +112,91 @@ impl<'a> Fault<'a> {
     }
 }
 
-fn given(value: &str) -> Option<&str> {
-    Some(value).filter(|value| !value.is_empty())
+/// Reads a note. What Flyte's rule says of it stands, but for what the operator says.
+pub(crate) fn read(settings: &Settings, note: &str) -> Option<Statement> {
+    Fault::parse(note).map(|fault| fault.into_statement(settings))
 }
 
-/// Digits alone: `parse` would take a sign as well.
-fn decimal(value: &str) -> Option<u32> {
-    value
-        .bytes()
-        .all(|byte| byte.is_ascii_digit())
-        .then_some(value)?
-        .parse()
-        .ok()
+impl Fault<'_> {
+    fn into_statement(self, settings: &Settings) -> Statement {
+        let (word, said) = match self.kind {
+            Kind::Xid => ("xid", settings.xid(self.number)),
+            Kind::Sxid => ("sxid", settings.sxid(self.number)),
+        };
+        let level = said.level.unwrap_or(self.level);
+        let by_level = match level {
+            Level::User => Action::FixUser,
+            Level::Info | Level::Warn => Action::None,
+            // The table tells a reset from a drain; that the place is left is Flyte's to say.
+            Level::Critical => match self.remedy {
+                Remedy::Known(action) if action.leaves() => action,
+                _ => Action::RetryElsewhere,
+            },
+        };
+        let action = said.action.unwrap_or(by_level);
+        let category = match (level, action) {
+            (Level::User, _) | (_, Action::FixUser) => Category::UserError,
+            _ => Category::Fault,
+        };
+        let number = self.number.to_string();
+        let device = Device {
+            uuid: self.uuid,
+            pci: self.pci,
+            index: self.gpu_index,
+            id: None,
+        };
+        let key = match device.best() {
+            Some(name) => [&number, "/", &name].concat(),
+            None => number.clone(),
+        };
+        let statement = Statement::new(category, self.code, action, self.message(&number));
+        Statement {
+            key,
+            severity: severity(category, level),
+            attributes: self.attributes(word, number, level),
+            ..statement
+        }
+    }
+
+    /// The agent's own sentence, or the least that can be said.
+    fn message(&self, number: &str) -> String {
+        if !self.sentence.is_empty() {
+            return self.sentence.to_owned();
+        }
+        match self.kind {
+            Kind::Xid => ["Xid ", number].concat(),
+            Kind::Sxid => ["SXid ", number].concat(),
+        }
+    }
+
+    /// What the report names.
+    fn attributes(&self, word: &str, number: String, level: Level) -> Vec<Attribute> {
+        let mut attributes = Vec::with_capacity(9);
+        attributes.push(Attribute {
+            key: word.to_owned(),
+            value: number,
+        });
+        attributes.push(Attribute::new("severity", level.as_word()));
+        for (key, value) in [
+            ("name", self.name),
+            ("uuid", self.uuid),
+            ("pci", self.pci),
+            ("node", self.node),
+            ("process", self.process),
+        ] {
+            attributes.extend(value.map(|value| Attribute::new(key, value)));
+        }
+        for (key, value) in [("gpu_index", self.gpu_index), ("pid", self.pid)] {
+            attributes.extend(value.map(|value| Attribute::new(key, value)));
+        }
+        attributes
+    }
 }
 
 /// ` [CRITICAL] Xid 79 on GPU 0.` is `Xid 79 on GPU 0`.
 fn without_level(sentence: &str) -> &str {
     let sentence = sentence.trim_ascii();
-    let sentence = match sentence
-        .strip_prefix('[')
-        .and_then(|rest| rest.split_once(']'))
-    {
+    let sentence = match sentence.strip_prefix('[').and_then(|rest| cut(rest, "]")) {
         Some((_, rest)) => rest.trim_ascii_start(),
         None => sentence,
     };
@@ -160,7 +237,8 @@ mod tests {
             kind: Kind::Xid,
             number: 79,
             code: "GpuFallenOffBus",
-            severity: Severity::Critical,
+            level: Level::Critical,
+            remedy: Remedy::Known(Action::Drain),
             sentence: "Xid 79 (GPU has fallen off the bus) on GPU 0 GPU-6f3c",
             name: Some("GPU has fallen off the bus"),
             uuid: Some("GPU-6f3c"),
@@ -171,8 +249,6 @@ mod tests {
             process: Some("python"),
         };
         assert_eq!(Fault::parse(NOTE), Some(want));
-        let combined = ["(combined from similar events): ", NOTE].concat();
-        assert_eq!(Fault::parse(&combined), Some(want));
     }
 
     #[test]
@@ -184,8 +260,8 @@ mod tests {
         .unwrap();
         assert_eq!((fault.kind, fault.number), (Kind::Sxid, 12028));
         assert_eq!(
-            (fault.severity, fault.code),
-            (Severity::Critical, "GpuNvlinkError")
+            (fault.level, fault.code),
+            (Level::Critical, "GpuNvlinkError")
         );
         assert_eq!(
             (fault.sentence, fault.name),
@@ -225,27 +301,28 @@ mod tests {
     }
 
     #[track_caller]
-    fn check_severity(tail: &str, want: Severity) {
+    fn check_severity(tail: &str, want: Level) {
         let note = ["[gpu-health] [CRITICAL] ? ", tail].concat();
-        assert_eq!(Fault::parse(&note).unwrap().severity, want, "{tail}");
+        assert_eq!(Fault::parse(&note).unwrap().level, want, "{tail}");
     }
 
     #[test]
     fn the_note_may_lower_the_severity_and_never_raise_it() {
-        check_severity("xid=79 severity=warn", Severity::Warn);
-        check_severity("xid=79 severity=user", Severity::User);
-        check_severity("sxid=12028 severity=warn", Severity::Warn);
-        check_severity("xid=92 severity=critical", Severity::Warn);
-        check_severity("xid=13 severity=critical", Severity::User);
+        check_severity("xid=79 severity=warn", Level::Warn);
+        check_severity("xid=79 severity=user", Level::User);
+        check_severity("sxid=12028 severity=warn", Level::Warn);
+        check_severity("xid=92 severity=critical", Level::Warn);
+        check_severity("xid=13 severity=critical", Level::User);
     }
 
     #[test]
     fn without_a_known_severity_the_table_decides() {
-        check_severity("xid=79", Severity::Critical);
-        check_severity("xid=79 severity=", Severity::Critical);
-        check_severity("xid=79 severity=fatal", Severity::Critical);
-        check_severity("xid=31 severity=fatal", Severity::User);
-        check_severity("sxid=1", Severity::Critical);
+        check_severity("xid=79", Level::Critical);
+        check_severity("xid=79 severity=", Level::Critical);
+        check_severity("xid=79 severity=fatal", Level::Critical);
+        check_severity("xid=79 severity=info", Level::Critical);
+        check_severity("xid=31 severity=fatal", Level::User);
+        check_severity("sxid=1", Level::Critical);
     }
 
     #[test]
