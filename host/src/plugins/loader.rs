@@ -252,14 +252,17 @@ impl Loader {
         match plugin {
             Ok(plugin) => {
                 let provenance = &plugin.provenance;
-                tracing::info!(
-                    path = %shown,
-                    classifier = %provenance.name,
-                    version = %Visible(&provenance.version),
-                    digest = %provenance.digest,
-                    settings_digest = %provenance.settings_digest,
-                    "plugin loaded"
-                );
+                // What was there at the start is told by nobody's change.
+                if self.generation != Generation::default() {
+                    tracing::info!(
+                        path = %shown,
+                        classifier = %provenance.name,
+                        version = %Visible(&provenance.version),
+                        digest = %provenance.digest,
+                        settings_digest = %provenance.settings_digest,
+                        "plugin loaded"
+                    );
+                }
                 file.failure = None;
                 file.serving = Some(Arc::clone(&plugin));
                 self.board.serves(path, version);
