@@ -16,29 +16,38 @@
 //! bounds the dirty set is the store: a subject is in it once for each plugin.
 //! Pictures of what left the store before it was classified are bounded by
 //! [`PICTURES_MAX`].
+//!
+//! Plugins can be swapped for others at any time ([`Dispatcher::swap`]).
 
 use std::{
-    collections::{HashMap, HashSet, VecDeque},
+    hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher},
     num::NonZeroUsize,
     sync::Arc,
 };
 
 use crate::{
-    outcome::{Change, Outcome, Outcomes},
+    outcome::{Change, Generation, Outcome, Outcomes},
     plugins::{Plugin, PluginSet},
     pods::{Pod, PodKey, PodPut, Pods},
     reason::{CallFailure, Reason},
     record::{EventRef, ObjectKey, Record, Uid, UidRef},
     sandbox::{Limits, Spent},
-    store::{Bucket, Store, may_equal},
+    store::{Bucket, Seconds, Store, may_equal},
     subject::{Subject, SubjectKey},
 };
 
 mod batch;
 mod dirty;
+mod health;
+mod queue;
+mod swap;
 mod workers;
 
-use dirty::DirtySet;
+pub use health::{BAD_MAX, PAUSE_MAX, PAUSE_MIN, SUBJECTS_MIN, WINDOW};
+pub use swap::Swapped;
+
+use queue::{From, Queue};
+use swap::Leaving;
 use workers::Workers;
 
 /// Keeps what is dirty, and classifies it.
@@ -49,63 +58,24 @@ pub struct Dispatcher {
     plugins: Arc<PluginSet>,
     /// One for each plugin, in their order.
     queues: Vec<Queue>,
+    /// Those that serve no more.
+    leaving: Leaving,
+    n_late: u64,
+    /// How many batches of each plugin are with the workers, where any is.
+    out: Vec<(Arc<Plugin>, usize)>,
     /// Whose turn it is.
     turn: usize,
+    /// What time it is, for who is left alone for a while.
+    now: Seconds,
     workers: Workers<Batch, Done>,
     limits: Limits,
     pods: Pods,
     failure_code: Option<Box<str>>,
-}
-
-/// What waits for one plugin.
-#[derive(Debug, Default)]
-struct Queue {
-    dirty: DirtySet,
-    /// Subjects as they were before they lost a record that the plugin has not
-    /// seen yet.
-    pictures: VecDeque<Subject>,
-    /// How often a subject is in the call that it is in: as it is, and as pictures of it.
-    in_flight: HashMap<SubjectKey, u32>,
-    /// Dirty again while they were in flight: a subject is in one call at a time.
-    again: HashSet<SubjectKey>,
+    n_workers: NonZeroUsize,
 }
 
 /// How many pictures a plugin may be behind with.
 pub const PICTURES_MAX: usize = 4_096;
-
-impl Queue {
-    fn mark(&mut self, subject: &SubjectKey) {
-        if !self.again.contains(subject) {
-            self.dirty.mark(subject);
-        }
-    }
-
-    fn is_dirty(&self, subject: &SubjectKey) -> bool {
-        self.dirty.contains(subject) || self.again.contains(subject)
-    }
-
-    /// The picture that has waited longest, of a subject that is in no call: the newer of
-    /// two results may be merged and forgotten before the older is there, which then stood.
-    fn next_picture(&mut self) -> Option<Subject> {
-        let is_free = |it: &Subject| !self.in_flight.contains_key(&it.key);
-        let idx = self.pictures.iter().position(is_free)?;
-        self.pictures.remove(idx)
-    }
-
-    /// A call of it is over.
-    fn landed(&mut self, subject: &SubjectKey) {
-        let Some(n) = self.in_flight.get_mut(subject) else {
-            return;
-        };
-        *n -= 1;
-        if *n == 0 {
-            self.in_flight.remove(subject);
-            if self.again.remove(subject) {
-                self.dirty.mark(subject);
-            }
-        }
-    }
-}
 
 /// Subjects for one call of one plugin.
 #[derive(Debug)]
@@ -116,9 +86,17 @@ struct Batch {
     subjects: Vec<Subject>,
 }
 
+impl Batch {
+    /// A plugin's own, and another's after a swap: what hangs in the old version holds up
+    /// nothing of the new.
+    fn lane(&self) -> u64 {
+        let hasher = BuildHasherDefault::<DefaultHasher>::default();
+        hasher.hash_one((&self.plugin.provenance.name, self.plugin.generation.0))
+    }
+}
+
 /// A batch that is done.
 struct Done {
-    queue: usize,
     plugin: Arc<Plugin>,
     results: Results,
     spent: Spent,
@@ -159,24 +137,40 @@ impl Dispatcher {
             let interner = of_outcomes.interner();
             let (results, spent) = batch::classify(&it.plugin.guest, interner, it.subjects);
             Done {
-                queue: it.queue,
                 plugin: it.plugin,
                 results,
                 spent,
             }
         };
         let workers = Workers::start("classify", n_workers, work, on_done)?;
-        Ok(Self {
+        let dispatcher = Self {
             store,
             outcomes,
             plugins,
             queues,
+            leaving: Leaving::default(),
+            n_late: 0,
+            out: Vec::new(),
             turn: 0,
+            now: 0,
             workers,
             limits,
             pods: Pods::default(),
             failure_code: None,
-        })
+            n_workers,
+        };
+        dispatcher.share();
+        Ok(dispatcher)
+    }
+
+    /// Keeps a worker from each plugin, if there is another that may want it.
+    fn share(&self) {
+        let all_but_one = NonZeroUsize::new(self.n_workers.get() - 1);
+        let cap = match &self.plugins.plugins[..] {
+            [] | [_] => self.n_workers,
+            _ => all_but_one.unwrap_or(NonZeroUsize::MIN),
+        };
+        self.workers.set_cap(cap);
     }
 
     /// From now on every object is taken to have failed with this code.
@@ -314,7 +308,7 @@ impl Dispatcher {
                 let Some(batch) = self.next_batch(&mut queues) else {
                     break;
                 };
-                self.workers.submit(vec![batch]);
+                self.workers.submit(vec![(batch.lane(), batch)]);
             }
             let Some(done) = self.workers.next() else {
                 break;
@@ -332,11 +326,17 @@ impl Dispatcher {
                 break;
             };
             if let Some(queue) = queues.get_mut(batch.queue) {
-                for it in &batch.subjects {
-                    *queue.in_flight.entry(it.key.clone()).or_default() += 1;
-                }
+                queue.begun(&batch.subjects);
             }
-            batches.push(batch);
+            match self
+                .out
+                .iter_mut()
+                .find(|(it, _)| Arc::ptr_eq(it, &batch.plugin))
+            {
+                Some((_, n)) => *n += 1,
+                None => self.out.push((Arc::clone(&batch.plugin), 1)),
+            }
+            batches.push((batch.lane(), batch));
         }
         self.workers.submit(batches);
         self.queues = queues;
@@ -350,7 +350,6 @@ impl Dispatcher {
     ) {
         while let Some(done) = self.workers.finished() {
             let Done {
-                queue,
                 plugin,
                 results,
                 spent,
@@ -362,38 +361,96 @@ impl Dispatcher {
                 spent,
                 failures: &failures,
             });
-            if let Some(queue) = self.queues.get_mut(queue) {
-                for (subject, _) in &results {
-                    queue.landed(&subject.key);
+            for (it, n) in &mut self.out {
+                if Arc::ptr_eq(it, &plugin) {
+                    *n -= 1;
                 }
             }
-            self.merge(&plugin, results, on_change);
+            self.out.retain(|(_, n)| 0 < *n);
+            if self.landed(&plugin, &results) {
+                self.merge(&plugin, results, on_change);
+            } else {
+                self.n_late += u64::try_from(results.len()).unwrap_or(u64::MAX);
+            }
         }
+    }
+
+    /// Takes note that a call is over, and says whether what came of it is taken. An older
+    /// version's answer is: its subjects were in no other call, and the newer version is
+    /// asked after it. That of a plugin that was removed is not.
+    fn landed(&mut self, plugin: &Plugin, results: &Results) -> bool {
+        let name = &plugin.provenance.name;
+        let plugins = &self.plugins.plugins;
+        let place = plugins.iter().position(|it| it.provenance.name == *name);
+        let serving = place.map(|idx| plugins[idx].generation);
+        let queue = place.and_then(|idx| self.queues.get_mut(idx));
+        if let Some(queue) = queue {
+            queue.all_landed(results);
+            if serving == Some(plugin.generation) {
+                queue.note_health(results, self.now);
+            }
+            return queue.since <= plugin.generation;
+        }
+        if let Some(queue) = self.leaving.queues.get_mut(name) {
+            queue.all_landed(results);
+            if queue.is_drained() {
+                self.leaving.queues.remove(name);
+            }
+        }
+        false
+    }
+
+    fn n_out(&self, plugin: &Arc<Plugin>) -> usize {
+        let out = self.out.iter().find(|(it, _)| Arc::ptr_eq(it, plugin));
+        out.map_or(0, |(_, n)| *n)
+    }
+
+    /// Whether any batch of a plugin of this name and generation is with the workers.
+    #[must_use]
+    pub fn is_out(&self, name: &str, generation: Generation) -> bool {
+        let is_it = |it: &Plugin| *it.provenance.name == *name && it.generation == generation;
+        self.out.iter().any(|(it, _)| is_it(it))
     }
 
     /// Gives back the room of what waits no more.
     pub fn shrink(&mut self) {
-        for it in &mut self.queues {
-            it.dirty.shrink();
-            it.pictures.shrink_to_fit();
-            it.in_flight.shrink_to_fit();
-            it.again.shrink_to_fit();
-        }
+        self.queues.iter_mut().for_each(Queue::shrink);
         self.pods.shrink();
     }
 
     /// Whether nothing is dirty, and nothing is with the workers.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        let is_empty = |it: &Queue| it.dirty.peek().is_none() && it.pictures.is_empty();
-        self.workers.n_out() == 0 && self.queues.iter().all(is_empty)
+        self.workers.n_out() == 0
+            && self.leaving.is_empty()
+            && self.queues.iter().all(Queue::is_empty)
     }
 
     /// How many subjects wait, counted once for each plugin.
     #[must_use]
     pub fn n_waiting(&self) -> usize {
-        let waiting = |it: &Queue| it.dirty.len() + it.pictures.len() + it.again.len();
-        self.queues.iter().map(waiting).sum()
+        self.queues.iter().map(Queue::len).sum()
+    }
+
+    /// How many batches are with the workers, or back and not collected.
+    #[must_use]
+    pub fn n_with_workers(&self) -> u64 {
+        self.workers.n_out()
+    }
+
+    /// How many of these wait for a worker, and for nothing else.
+    #[must_use]
+    pub fn n_ready(&self) -> usize {
+        let asked = self.queues.iter().filter(|it| it.may_be_asked(self.now));
+        asked.map(Queue::len).sum()
+    }
+
+    /// The plugins that are left alone for a while since their calls failed, by name, each with
+    /// why; and those that are not.
+    pub fn health(&self) -> impl Iterator<Item = (&str, Option<Reason>)> {
+        let plugins = self.plugins.plugins.iter();
+        let queues = self.queues.iter().map(Queue::quarantine);
+        plugins.map(|it| &*it.provenance.name).zip(queues)
     }
 
     /// Keeps a picture of a subject that is about to lose a record, for the plugins
@@ -414,9 +471,7 @@ impl Dispatcher {
                 n_lost += 1;
                 continue;
             }
-            queue.dirty.remove(subject);
-            queue.again.remove(subject);
-            queue.pictures.push_back(picture);
+            queue.pictured(picture);
         }
         self.queues = queues;
         n_lost
@@ -424,8 +479,7 @@ impl Dispatcher {
 
     fn merge(&self, plugin: &Plugin, results: Results, on_change: &mut dyn FnMut(Change)) {
         for (subject, said) in results {
-            let provenance = &plugin.provenance;
-            let generation = self.plugins.generation;
+            let (provenance, generation) = (&plugin.provenance, plugin.generation);
             let change = self.outcomes.merge(&subject, provenance, generation, said);
             self.look_again(&subject);
             change.into_iter().for_each(&mut *on_change);
@@ -458,16 +512,27 @@ impl Dispatcher {
 
     /// The next batch, of the plugin whose turn it is.
     fn next_batch(&mut self, queues: &mut [Queue]) -> Option<Batch> {
+        // Of those that go with the workers, some are kept for other plugins.
+        let is_shared = 1 < queues.len();
+        let room_of_one = self.workers.max_given() - self.n_workers.get();
         for _ in 0..queues.len() {
             let idx = self.turn % queues.len();
             self.turn += 1;
             let plugin = Arc::clone(&self.plugins.plugins[idx]);
             let queue = &mut queues[idx];
+            let is_full = is_shared && self.n_out(&plugin) >= room_of_one;
+            if is_full || !queue.may_be_asked(self.now) {
+                continue;
+            }
+            let order = queue.order();
             let (mut subjects, mut n_events, mut n_bytes) = (Vec::new(), 0, 0);
             while n_events < self.limits.batch_events && n_bytes < self.limits.batch_bytes {
-                let picture = queue.next_picture();
-                let is_picture = picture.is_some();
-                let Some(subject) = picture.or_else(|| self.next_dirty(&plugin, queue)) else {
+                let picture = queue.next_picture().map(|it| (it, None));
+                let mut next = order.iter();
+                let next = picture.or_else(|| {
+                    next.find_map(|from| Some((self.next_of(&plugin, queue, *from)?, Some(*from))))
+                });
+                let Some((subject, from)) = next else {
                     break;
                 };
                 n_events += subject.events.len().max(1);
@@ -475,13 +540,13 @@ impl Dispatcher {
                 let is_full =
                     self.limits.batch_events < n_events || self.limits.batch_bytes < n_bytes;
                 if is_full && !subjects.is_empty() {
-                    if is_picture {
+                    if from.is_none() {
                         queue.pictures.push_front(subject);
                     }
                     break;
                 }
-                if !is_picture {
-                    queue.dirty.pop();
+                if let Some(from) = from {
+                    queue.pop(from);
                 }
                 subjects.push(subject);
             }
@@ -496,17 +561,13 @@ impl Dispatcher {
         None
     }
 
-    /// The dirty subject that has waited longest. It is left where it is.
-    fn next_dirty(&self, plugin: &Plugin, queue: &mut Queue) -> Option<Subject> {
+    /// The subject that has waited longest of these. It is left where it is.
+    fn next_of(&self, plugin: &Plugin, queue: &mut Queue, from: From) -> Option<Subject> {
         loop {
-            let key = queue.dirty.peek()?;
-            if queue.in_flight.contains_key(key) {
-                queue.again.extend(queue.dirty.pop());
-                continue;
-            }
-            match self.picture(plugin, key) {
+            let key = queue.peek(from)?;
+            match self.picture(plugin, &key) {
                 Some(subject) => return Some(subject),
-                None => drop(queue.dirty.pop()),
+                None => queue.pop(from),
             }
         }
     }

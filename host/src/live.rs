@@ -22,10 +22,11 @@ use std::{
 };
 
 use crate::{
-    dispatch::{Dispatcher, Report},
+    dispatch::{Dispatcher, Report, Swapped},
     memory::GiveBack,
-    outcome::{Change, Outcomes},
+    outcome::{Change, Generation, Outcomes},
     plugins::PluginSet,
+    reason::Reason,
     record::{Caps, EventRef, ObjectKey, Record, Rejected, Uid, UnixMs, decode::WireEvent},
     sandbox::Limits,
     scope::Scope,
@@ -307,8 +308,10 @@ impl Live {
         let is_over = self.bound_bytes(SLICE) || self.bound_objects(SLICE);
         let is_over = self.bound_outcomes(now) || is_over;
         let is_over = self.end_pods(now) || is_over;
+        let (ended, swaps) = self.dispatcher.step(now);
+        self.changes.extend(ended);
         self.peak_bytes = self.peak_bytes.max(self.store.n_bytes());
-        let more = expires || sweeps || is_over;
+        let more = expires || sweeps || is_over || swaps;
         if self.tidied < now && !more {
             self.tidied = now;
             self.tidy();
@@ -349,6 +352,58 @@ impl Live {
     #[must_use]
     pub fn n_waiting(&self) -> usize {
         self.dispatcher.n_waiting()
+    }
+
+    /// Serves with these plugins from now on. Nothing waits for it: what is with a worker ends
+    /// on the plugin that it began with, and what is to be asked again is so in the next steps.
+    pub fn swap(&mut self, plugins: Arc<PluginSet>) -> Swapped {
+        self.dispatcher.swap(plugins)
+    }
+
+    /// The plugins that serve.
+    #[must_use]
+    pub fn plugins(&self) -> &Arc<PluginSet> {
+        self.dispatcher.plugins()
+    }
+
+    /// Asks nobody again that has not changed: the process is about to end.
+    pub fn drop_backlog(&mut self) {
+        self.dispatcher.drop_backlog();
+    }
+
+    /// How many subjects wait only because a plugin is another, as far as is known.
+    #[must_use]
+    pub fn n_backlog(&self) -> usize {
+        self.dispatcher.n_backlog()
+    }
+
+    /// Whether any batch of a plugin of this name and generation is with the workers.
+    #[must_use]
+    pub fn is_out(&self, name: &str, generation: Generation) -> bool {
+        self.dispatcher.is_out(name, generation)
+    }
+
+    /// Results that came after their plugin was removed.
+    #[must_use]
+    pub fn n_late(&self) -> u64 {
+        self.dispatcher.n_late()
+    }
+
+    /// How many batches are with the workers.
+    #[must_use]
+    pub fn n_out(&self) -> u64 {
+        self.dispatcher.n_with_workers()
+    }
+
+    /// How many of those that wait do so for a worker, and for nothing else.
+    #[must_use]
+    pub fn n_ready(&self) -> usize {
+        self.dispatcher.n_ready()
+    }
+
+    /// The plugins by name, each with why it is left alone for a while, if it is.
+    pub fn health(&self) -> impl Iterator<Item = (&str, Option<Reason>)> {
+        self.dispatcher.health()
     }
 
     /// Takes up other bounds, with the next steps.

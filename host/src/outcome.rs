@@ -105,6 +105,8 @@ word! {
         ObjectGone = "object-gone",
         /// More is held than may be, and its namespace holds most.
         OverBytes = "over-bytes",
+        /// Its classifier was removed.
+        ClassifierRemoved = "classifier-removed",
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! A plugin is a file `NAME.wasm`; `NAME.yaml` beside it holds its settings. A
 //! plugin that cannot be loaded costs only itself: what is wrong with it is
-//! reported, and the others serve. The set never changes once it is made.
+//! reported, and the others serve. The set never changes once it is made: who goes on
+//! loading (`loader`) makes another of it.
 
 use std::{
     collections::BTreeSet,
@@ -13,6 +14,16 @@ use std::{
 
 use serde_saphyr::UserMessageFormatter;
 use sha2::{Digest as _, Sha256};
+
+mod loader;
+mod source;
+mod state;
+mod status;
+
+pub use loader::{Found, Loader, Looking, Terms};
+pub use source::Why;
+pub use state::{Impossible, State};
+pub use status::{Board, Entry, GONE_MAX, Serving, Version};
 
 use crate::{
     outcome::{Generation, Provenance},
@@ -32,6 +43,8 @@ pub struct Plugin {
     pub provenance: Arc<Provenance>,
     /// What classifies.
     pub guest: Guest,
+    /// The set that it was new in. What an older one of its name says is late.
+    pub generation: Generation,
 }
 
 impl Plugin {
@@ -64,6 +77,7 @@ impl Plugin {
             n_bytes,
             provenance: Arc::new(provenance),
             guest,
+            generation: Generation(1),
         })
     }
 }
@@ -97,12 +111,7 @@ impl PluginSet {
     /// If the folder cannot be read. A plugin that cannot be loaded is no error:
     /// it is among the [`failed`](Self::failed).
     pub fn load(sandbox: &Sandbox, folder: &Path) -> io::Result<Self> {
-        let mut paths: Vec<_> = fs::read_dir(folder)?
-            .map(|it| it.map(|it| it.path()))
-            .collect::<io::Result<_>>()?;
-        paths.retain(|it| it.extension().is_some_and(|it| it == "wasm"));
-        paths.sort();
-
+        let paths = source::plugin_files(folder)?;
         let mut set = Self {
             generation: Generation(1),
             ..Self::default()
@@ -112,13 +121,7 @@ impl PluginSet {
                 let name = &plugin.provenance.name;
                 match set.plugins.iter().find(|it| it.provenance.name == *name) {
                     None => Ok(plugin),
-                    Some(first) => Err(LoadFailure::new(
-                        Reason::NameClash,
-                        format!(
-                            "it calls itself `{name}`, as {} does, which was loaded first; remove one",
-                            Visible(&first.path.display().to_string())
-                        ),
-                    )),
+                    Some(first) => Err(loader::name_clash(name, &first.path)),
                 }
             });
             match loaded {

@@ -60,6 +60,10 @@ reasons! {
     SelfTestFailed = "self-test-failed",
     /// Another plugin has the same name.
     NameClash = "name-clash",
+    /// `plugins.pins` names another digest for it.
+    PinMismatch = "pin-mismatch",
+    /// With it all plugins together had more compiled code than `plugins.bytes`.
+    OverBudget = "over-budget",
     /// The guest panicked.
     Panic = "panic",
     /// The guest trapped.
@@ -80,6 +84,57 @@ reasons! {
     ContractViolation = "contract-violation",
     /// The guest answered with an error of its own.
     GuestError = "guest-error",
+}
+
+/// Declares the steps once: variant, word, and what it means.
+macro_rules! steps {
+    ($($(#[doc = $doc:literal])+ $variant:ident = $word:literal,)+) => {
+        /// How far a version of a plugin has come on its way to serve.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Step {
+            $($(#[doc = $doc])+ $variant,)+
+        }
+
+        impl Step {
+            /// All of them, in their order.
+            pub const ALL: &[Self] = &[$(Self::$variant),+];
+
+            /// The word, as it stands in output and labels.
+            #[must_use]
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $word,)+
+                }
+            }
+
+            /// What it means, for the docs.
+            #[must_use]
+            pub fn meaning(self) -> &'static str {
+                match self {
+                    $(Self::$variant => concat!($($doc),+).trim_ascii(),)+
+                }
+            }
+        }
+    };
+}
+
+steps! {
+    /// There is a file that is new, or another than it was.
+    Discovered = "discovered",
+    /// It and its settings were read, while nobody wrote them.
+    Read = "read",
+    /// It is no larger than it may be, and has the digest that is pinned.
+    Verified = "verified",
+    /// It is a component of this contract, and imports nothing that it may not.
+    Inspected = "inspected",
+    /// It is compiled.
+    Compiled = "compiled",
+    /// It has said what it is.
+    Described = "described",
+    /// It takes its settings.
+    Configured = "configured",
+    /// It has answered to made-up subjects. What is left: that its name is free, and that there is room for it.
+    TrialRun = "trial-run",
 }
 
 impl fmt::Display for Reason {

@@ -17,7 +17,7 @@ use std::{
     path::PathBuf,
     rc::Rc,
     sync::{
-        Arc,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering::Relaxed},
     },
     thread,
@@ -28,15 +28,16 @@ use kube::Client;
 use tokio::{
     net::TcpListener,
     signal::unix::{SignalKind, signal},
-    sync::{Notify, OnceCell},
-    task::{JoinHandle, LocalSet, spawn_local, yield_now},
+    sync::{Notify, OnceCell, watch as watch_sets},
+    task::{JoinHandle, JoinSet, LocalSet, spawn_local, yield_now},
     time::{MissedTickBehavior, interval, sleep_until, timeout},
 };
 
 use crate::{
     config::{Config, Period, PodsConfig},
+    dispatch::Swapped,
     live::{Bounds, Counters, Live, PodBounds},
-    plugins::PluginSet,
+    plugins::{Loader, Looking, PluginSet},
     record::{Caps, UnixMs},
     scope::{self, PodWatch, Scope},
     sink::{Closer, Outbox},
@@ -99,7 +100,9 @@ pub struct Run {
     pub config: Config,
     /// Where it is written.
     pub path: PathBuf,
-    /// The plugins that serve.
+    /// What loads plugins from now on.
+    pub loader: Loader,
+    /// The plugins that it loaded first.
     pub plugins: Arc<PluginSet>,
     /// Which cluster.
     pub address: watch::Address,
@@ -127,6 +130,7 @@ impl Run {
         let Self {
             config,
             path,
+            loader,
             plugins,
             address,
             changes,
@@ -149,7 +153,8 @@ impl Run {
                 source,
             })?;
         let client = watch::connect(&address).await?;
-        let (pods, informers) = informers(&config, &plugins, &client);
+        let (settings, shared) = (watch_settings(&config), watch_shared(&config));
+        let (pods, informers) = informers(&config, &plugins, &client, &settings, &shared);
         let of_pods: Vec<_> = pods.iter().map(Informer::status).collect();
         let of_events = informers.iter().map(Informer::status);
         let watches: Vec<_> = of_pods.iter().cloned().chain(of_events).collect();
@@ -159,7 +164,7 @@ impl Run {
             Arc::clone(live.outcomes()),
             Arc::clone(live.counters()),
             watches,
-            Arc::clone(&plugins),
+            Arc::clone(loader.board()),
             outbox.clone(),
         ));
         let admin = Arc::new(Admin {
@@ -175,6 +180,10 @@ impl Run {
         let serving = axum::serve(listener, admin::router(Arc::clone(&admin)));
         spawn_local(async move { serving.await.ok() });
 
+        let (next, every) = (NextSet::default(), config.plugins.poll.get());
+        let looking = next
+            .looking(loader, every, &wake)
+            .map_err(|err| RunError::System("cannot start the thread that loads plugins", err))?;
         let pipeline = Pipeline {
             live: Rc::new(RefCell::new(live)),
             sources,
@@ -184,36 +193,24 @@ impl Run {
             submitted: Rc::new(Cell::new(Instant::now())),
             full_batch: config.limits.batch_events,
             has_listed: Rc::default(),
+            next,
+            served: Rc::new(watch_sets::Sender::new(Arc::clone(&plugins))),
         };
-        let mut tasks = Vec::new();
-        let mut ids = 0..;
-        for (informer, id) in pods.into_iter().zip(&mut ids) {
-            let pipeline = pipeline.clone();
-            tasks.push(spawn_local(async move {
-                informer
-                    .run(|listing, seen| pipeline.observe_pod(id, listing, seen))
-                    .await
-            }));
-        }
-        let (of_pods, known) = (Rc::new(of_pods), Rc::new(OnceCell::new()));
-        let pods_first = async move || {
-            known.get_or_init(|| pods_known(&of_pods)).await;
+        let wanted = wanted(&config.scope, &plugins);
+        let more = MoreWatches {
+            config: config.clone(),
+            client,
+            settings,
+            shared,
+            pipeline: pipeline.clone(),
+            watched: wanted,
+            next_id: 0,
+            tasks: JoinSet::new(),
         };
-        for (informer, id) in informers.into_iter().zip(ids) {
-            let (pipeline, pods_first) = (pipeline.clone(), pods_first.clone());
-            tasks.push(spawn_local(async move {
-                pods_first().await;
-                informer
-                    .run(|listing, seen| pipeline.observe(id, listing, seen))
-                    .await
-            }));
-        }
-        let watches = wanted(&config.scope, &plugins);
-        let counters = Arc::clone(pipeline.live.borrow().counters());
-        tasks.push(spawn_local(async move {
-            pods_first().await;
-            self_checked(client, watches, counters).await
-        }));
+        let mut tasks = vec![
+            spawn_local(more.run(pods, informers, of_pods)),
+            spawn_local(on_hangup(looking)),
+        ];
         let reload = Reload::new(path, config, pipeline.clone(), set_log_level);
         tasks.push(spawn_local(reload.run()));
         tasks.push(spawn_local(pipeline.clone().pump()));
@@ -279,6 +276,9 @@ struct Pipeline {
     full_batch: usize,
     /// Whether what comes is news.
     has_listed: Rc<Cell<bool>>,
+    next: NextSet,
+    /// The set that serves, for whoever has to do with it now and then.
+    served: Rc<watch_sets::Sender<Arc<PluginSet>>>,
 }
 
 impl Pipeline {
@@ -334,7 +334,7 @@ impl Pipeline {
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let gathering = self.submitted.get() + PACE;
-            let is_gathering = 0 < self.live.borrow().n_waiting();
+            let is_gathering = 0 < self.live.borrow().n_ready();
             tokio::select! {
                 () = self.wake.notified() => {}
                 () = sleep_until(gathering.into()), if is_gathering => {}
@@ -348,6 +348,7 @@ impl Pipeline {
 
     /// Classifies what is left and tells of it.
     async fn drain(self) {
+        self.live.borrow_mut().drop_backlog();
         loop {
             self.turn(Duration::ZERO);
             if self.live.borrow().is_idle() {
@@ -362,6 +363,7 @@ impl Pipeline {
     fn turn(&self, pace: Duration) -> bool {
         let mut live = self.live.borrow_mut();
         self.listed(&mut live);
+        self.swap(&mut live);
         live.collect(
             &mut |change, initial| {
                 self.sources.changed(&change);
@@ -373,15 +375,54 @@ impl Pipeline {
         );
         let more = live.step(self.clock.seconds());
         let is_due = pace <= self.submitted.get().elapsed();
-        let n_waiting = live.n_waiting();
-        if 0 < n_waiting && (is_due || self.full_batch <= n_waiting) {
+        let n_ready = live.n_ready();
+        if 0 < n_ready && (is_due || self.full_batch <= n_ready) {
             live.submit();
             // Even if nobody had room: whoever has is a reason to come again.
             self.submitted.set(Instant::now());
         }
         let waiting = u64::try_from(live.n_waiting()).unwrap_or(u64::MAX);
         self.sources.waiting.store(waiting, Relaxed);
+        self.tell(&live);
         more
+    }
+
+    /// Serves with the newest set.
+    fn swap(&self, live: &mut Live) {
+        let Some(set) = self.next.lock().take() else {
+            return;
+        };
+        let began = Instant::now();
+        let Swapped {
+            replaced,
+            added,
+            removed,
+        } = live.swap(Arc::clone(&set));
+        tracing::info!(
+            replaced = replaced.join(", "),
+            added = added.join(", "),
+            removed = removed.join(", "),
+            generation = set.generation.0,
+            pause_us = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX),
+            "plugins swapped"
+        );
+        self.served.send_replace(set);
+    }
+
+    /// Tells of the plugins what only this side knows.
+    fn tell(&self, live: &Live) {
+        let count = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
+        self.sources.backlog.store(count(live.n_backlog()), Relaxed);
+        self.sources.late.store(live.n_late(), Relaxed);
+        for (name, quarantine) in live.health() {
+            self.sources.board.health(name, quarantine);
+        }
+        self.sources
+            .board
+            .drained(|it| match (&it.name, it.generation) {
+                (Some(name), Some(generation)) => live.is_out(name, generation),
+                _ => false,
+            });
     }
 }
 
@@ -432,26 +473,35 @@ fn informers(
     config: &Config,
     plugins: &PluginSet,
     client: &Client,
+    settings: &Settings,
+    shared: &Shared,
 ) -> (Vec<Informer<PodWatch>>, Vec<Informer>) {
-    let watch = &config.watch;
-    let settings = Settings {
-        timeout: watch.timeout.get(),
-        list_deadline: watch.list_deadline.get(),
-        start_deadline: watch.start_deadline.get(),
-        backoff_max: watch.backoff_max.get(),
-        page_size: watch.page_size,
-    };
-    let budget = Budget::new(watch.pages_bytes.get(), watch.line_bytes.get());
-    let shared = Shared::new(watch.lists, budget);
     let events = wanted(&config.scope, plugins);
     let pods = match &config.pods.selector {
         Some(selector) if !events.is_empty() => config.scope.pod_watches(selector),
         _ => Vec::new(),
     };
     (
-        watching(pods, client, &settings, &shared),
-        watching(events, client, &settings, &shared),
+        watching(pods, client, settings, shared),
+        watching(events, client, settings, shared),
     )
+}
+
+fn watch_settings(config: &Config) -> Settings {
+    let watch = &config.watch;
+    Settings {
+        timeout: watch.timeout.get(),
+        list_deadline: watch.list_deadline.get(),
+        start_deadline: watch.start_deadline.get(),
+        backoff_max: watch.backoff_max.get(),
+        page_size: watch.page_size,
+    }
+}
+
+fn watch_shared(config: &Config) -> Shared {
+    let watch = &config.watch;
+    let budget = Budget::new(watch.pages_bytes.get(), watch.line_bytes.get());
+    Shared::new(watch.lists, budget)
 }
 
 fn watching<R: Resource + Clone>(
@@ -462,6 +512,141 @@ fn watching<R: Resource + Clone>(
 ) -> Vec<Informer<R>> {
     let of = |it| Informer::new(client.clone(), it, settings.clone(), shared.clone());
     watches.into_iter().map(of).collect()
+}
+
+/// The set that is to serve next. The newest one stands: who loads waits for nobody.
+#[derive(Clone, Debug, Default)]
+struct NextSet(Arc<Mutex<Option<Arc<PluginSet>>>>);
+
+impl NextSet {
+    fn lock(&self) -> MutexGuard<'_, Option<Arc<PluginSet>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Loads from now on, and wakes whoever takes the sets.
+    fn looking(&self, loader: Loader, every: Duration, wake: &Arc<Notify>) -> io::Result<Looking> {
+        let (next, wake) = (self.clone(), Arc::clone(wake));
+        Looking::start(loader, every, move |set| {
+            *next.lock() = Some(set);
+            wake.notify_one();
+        })
+    }
+}
+
+/// Has the plugin folder looked at whenever the process is told to.
+async fn on_hangup(looking: Looking) -> Infallible {
+    let Ok(mut hangup) = signal(SignalKind::hangup()) else {
+        tracing::warn!("SIGHUP cannot be awaited: plugins are loaded when the folder is looked at");
+        return std::future::pending().await;
+    };
+    loop {
+        if hangup.recv().await.is_none() {
+            return std::future::pending().await;
+        }
+        tracing::info!("looking at the plugin folder");
+        looking.look();
+    }
+}
+
+/// Watches what any plugin is interested in, and begins to when one comes that is. A watch that
+/// nobody needs any more goes on: what it brings is there for whoever comes back.
+struct MoreWatches {
+    config: Config,
+    client: Client,
+    settings: Settings,
+    shared: Shared,
+    pipeline: Pipeline,
+    watched: Vec<scope::Watch>,
+    next_id: u16,
+    tasks: JoinSet<Infallible>,
+}
+
+impl MoreWatches {
+    async fn run(
+        mut self,
+        pods: Vec<Informer<PodWatch>>,
+        informers: Vec<Informer>,
+        of_pods: Vec<Arc<watch::Status>>,
+    ) -> Infallible {
+        // Before anything else: a set may come while the first watches begin.
+        let mut served = self.pipeline.served.subscribe();
+        let first = self.watched.clone();
+        self.begin(pods, informers, of_pods, first);
+        loop {
+            if served.changed().await.is_err() {
+                return std::future::pending().await;
+            }
+            let set = Arc::clone(&served.borrow_and_update());
+            self.grow(&set);
+        }
+    }
+
+    fn grow(&mut self, plugins: &PluginSet) {
+        let mut more = wanted(&self.config.scope, plugins);
+        more.retain(|it| !self.watched.contains(it));
+        if more.is_empty() {
+            return;
+        }
+        // Those of Pods come with the first of Events.
+        let pods = match &self.config.pods.selector {
+            Some(selector) if self.watched.is_empty() => self.config.scope.pod_watches(selector),
+            _ => Vec::new(),
+        };
+        let pods = watching(pods, &self.client, &self.settings, &self.shared);
+        let of_pods: Vec<_> = pods.iter().map(Informer::status).collect();
+        let informers = watching(more.clone(), &self.client, &self.settings, &self.shared);
+        let mut later = self.pipeline.sources.later();
+        later.extend(of_pods.iter().cloned());
+        later.extend(informers.iter().map(Informer::status));
+        drop(later);
+        for it in &more {
+            tracing::info!(watch = %it, "a plugin is interested: watched from now on");
+        }
+        self.watched.extend(more.iter().cloned());
+        self.begin(pods, informers, of_pods, more);
+    }
+
+    fn begin(
+        &mut self,
+        pods: Vec<Informer<PodWatch>>,
+        informers: Vec<Informer>,
+        of_pods: Vec<Arc<watch::Status>>,
+        watches: Vec<scope::Watch>,
+    ) {
+        for informer in pods {
+            let (pipeline, id) = (self.pipeline.clone(), self.id());
+            self.tasks.spawn_local(async move {
+                informer
+                    .run(|listing, seen| pipeline.observe_pod(id, listing, seen))
+                    .await
+            });
+        }
+        let (of_pods, known) = (Rc::new(of_pods), Rc::new(OnceCell::new()));
+        let pods_first = async move || {
+            known.get_or_init(|| pods_known(&of_pods)).await;
+        };
+        for informer in informers {
+            let (pipeline, id, pods_first) = (self.pipeline.clone(), self.id(), pods_first.clone());
+            self.tasks.spawn_local(async move {
+                pods_first().await;
+                informer
+                    .run(|listing, seen| pipeline.observe(id, listing, seen))
+                    .await
+            });
+        }
+        let counters = Arc::clone(self.pipeline.live.borrow().counters());
+        let client = self.client.clone();
+        self.tasks.spawn_local(async move {
+            pods_first().await;
+            self_checked(client, watches, counters).await
+        });
+    }
+
+    fn id(&mut self) -> u16 {
+        let id = self.next_id;
+        self.next_id += 1;
+        id
+    }
 }
 
 /// What of a scope any classifier is interested in: nobody else reads it, so the

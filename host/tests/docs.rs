@@ -17,11 +17,12 @@ use std::{
 
 use portent::{
     config::{Config, Key},
-    reason::Reason,
+    plugins::State,
+    reason::{Reason, Step},
 };
 use serde_json::Value;
 
-const PAGES: [&str; 14] = [
+const PAGES: [&str; 15] = [
     "README.md",
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
@@ -31,6 +32,7 @@ const PAGES: [&str; 14] = [
     "docs/configuration.md",
     "docs/explain.md",
     "docs/gpu-faults.md",
+    "docs/plugins.md",
     "docs/running.md",
     "docs/replay.md",
     "docs/writing-a-plugin.md",
@@ -418,6 +420,19 @@ fn every_reason_code_is_listed_with_its_meaning_and_no_other() {
         assert_eq!(listed.next(), Some(&*want), "in docs/replay.md");
     }
     assert_eq!(listed.next(), None, "in docs/replay.md, and no such code");
+}
+
+#[test]
+fn every_state_of_a_plugin_is_listed_with_its_meaning_and_no_other() {
+    let page = page("docs/plugins.md");
+    let (_, table) = page.split_once("| state | meaning |\n|---|---|\n").unwrap();
+    let listed: Vec<_> = table.lines().take_while(|it| it.starts_with('|')).collect();
+    let steps = Step::ALL.iter().map(|it| (it.as_str(), it.meaning()));
+    let states = steps.chain(State::BEHIND);
+    let wanted: Vec<_> = states
+        .map(|(word, meaning)| format!("| `{word}` | {meaning} |"))
+        .collect();
+    assert_eq!(listed, wanted, "in docs/plugins.md");
 }
 
 /// The row of a key in the table of the page.

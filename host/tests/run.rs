@@ -13,6 +13,8 @@ use support::{
 };
 use tempfile::TempDir;
 
+use support::stamped;
+
 /// A kubeconfig for a scripted server.
 fn kubeconfig(server: &Apiserver) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
@@ -670,4 +672,86 @@ fn what_comes_once_the_last_watch_is_refused_is_news() {
     release.send(()).unwrap();
     let change = portent.until("the change", |it| it.changes().first().cloned());
     assert_eq!(change["initial"], false, "{change}");
+}
+
+/// What `/plugins` says of the only file.
+fn only_plugin(portent: &Running) -> serde_json::Value {
+    let (code, text) = portent.get("/plugins");
+    assert_eq!(code, 200);
+    let status: serde_json::Value = serde_json::from_str(&text).unwrap();
+    status["plugins"][0].clone()
+}
+
+#[test]
+fn plugins_come_are_replaced_fail_and_go_while_it_runs_and_nobody_starts_it_again() {
+    let server = Apiserver::start(quiet(vec![fault("a", 9, "poison")]));
+    let (_folder, kubeconfig) = kubeconfig(&server);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a.wasm");
+    let text = config(&["ns"], folder.path(), "").replace(
+        "plugins:\n",
+        // Only when it is told to.
+        "plugins:\n  poll: 1h\n",
+    );
+    let portent = Running::start(&text, &kubeconfig);
+    // There is nothing to watch for.
+    portent.until_ready();
+    assert_eq!(portent.metric("portent_watch_lists_total", &[]), 0);
+    let finding = |changes: &[serde_json::Value], what: &str| {
+        let mut entries = changes
+            .iter()
+            .flat_map(|it| it[what].as_array().unwrap().clone());
+        entries.next_back()
+    };
+
+    fs::write(&file, stamped("a", 1)).unwrap();
+    portent.hang_up();
+    let raised = portent.until("a finding of the first version", |it| {
+        finding(&it.changes(), "raised")
+    });
+    assert_eq!(raised["message"], "01");
+    assert_eq!(only_plugin(&portent)["serving"]["state"], "active");
+
+    fs::write(&file, stamped("a", 2)).unwrap();
+    portent.hang_up();
+    let changed = portent.until("what the second says", |it| {
+        finding(&it.changes(), "changed")
+    });
+    assert_eq!(changed["message"], "02");
+
+    let good = only_plugin(&portent)["serving"].clone();
+    fs::write(&file, &stamped("a", 3)[..500]).unwrap();
+    portent.hang_up();
+    let failed = portent.until("that half a file failed", |it| {
+        let newest = only_plugin(it)["newest"].clone();
+        (newest["state"] == "failed").then_some(newest)
+    });
+    assert_eq!(failed["reason"], "not-a-component");
+    assert_eq!(only_plugin(&portent)["serving"], good);
+    for (state, n) in [("active", 1), ("failed", 1), ("quarantined", 0)] {
+        assert_eq!(portent.metric("portent_plugins", &[state]), n, "{state}");
+    }
+    let shown = support::portent(["plugin", "status", "--url", &portent.admin()]);
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    assert!(
+        shown.starts_with("a\n  serves  active: a 0.0.1, component ")
+            && shown.contains("\n  newest  failed (not-a-component): component "),
+        "{shown}"
+    );
+
+    fs::remove_file(&file).unwrap();
+    portent.hang_up();
+    let cleared = portent.until("that what it found ends", |it| {
+        finding(&it.changes(), "cleared")
+    });
+    assert_eq!(cleared["reason"], "classifier-removed");
+    assert_eq!(portent.metric("portent_outcomes", &[]), 0);
+    assert_eq!(portent.metric("portent_plugin_swaps_total", &[]), 3);
+    portent.until("the last version to be retired", |it| {
+        let (_, text) = it.get("/plugins");
+        let status: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let over = status["over"].as_array().unwrap().clone();
+        let over: Vec<_> = over.iter().map(|it| it["state"].clone()).collect();
+        (over == ["retired", "retired"]).then_some(())
+    });
 }

@@ -69,8 +69,22 @@ pub mod dispatch {
             workers::Workers::start(name, n_workers, work, on_done).map(Self)
         }
 
+        /// All in one lane.
         pub fn submit(&mut self, new: Vec<Job>) {
+            self.0.submit(new.into_iter().map(|it| (0, it)).collect());
+        }
+
+        pub fn submit_in_lanes(&mut self, new: Vec<(u64, Job)>) {
             self.0.submit(new);
+        }
+
+        pub fn set_cap(&self, cap: NonZeroUsize) {
+            self.0.set_cap(cap);
+        }
+
+        #[must_use]
+        pub fn max_given(&self) -> usize {
+            self.0.max_given()
         }
 
         #[must_use]

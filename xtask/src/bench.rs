@@ -22,12 +22,14 @@ mod gpu;
 mod live;
 mod replay;
 mod store;
+mod swap;
 
 pub(crate) use churn::run as run_churn;
 pub(crate) use gpu::run as run_gpu;
 pub(crate) use live::run as run_live;
 pub(crate) use replay::run as run_replay;
 pub(crate) use store::run as run_store;
+pub(crate) use swap::run as run_swap;
 
 /// Nanoseconds of a processor that an Event may take, by workload.
 const BUDGETS: [(&str, f64); 8] = [

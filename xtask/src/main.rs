@@ -89,6 +89,8 @@ enum BenchOf {
     /// The store by itself: an operation with one to eight threads, and how long one waits while a million
     /// records leave
     Store,
+    /// 1,000 swaps of plugins under more than 1,000 Events a second: what is lost, how long Events wait, memory
+    Swap,
 }
 
 fn main() -> Result<ExitCode> {
@@ -110,6 +112,7 @@ fn main() -> Result<ExitCode> {
             (Some(BenchOf::Churn), ..) => bench::run_churn(),
             (Some(BenchOf::Gpu), ..) => bench::run_gpu(),
             (Some(BenchOf::Store), ..) => bench::run_store(),
+            (Some(BenchOf::Swap), ..) => bench::run_swap(),
             (None, true, _) => bench::run(Counts::Check),
             (None, false, true) => bench::run(Counts::Bless),
             (None, false, false) => bench::run(Counts::Show),

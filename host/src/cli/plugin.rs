@@ -10,6 +10,8 @@ use std::{
 use anyhow::Context as _;
 use clap::Subcommand;
 
+mod status;
+
 use super::LimitArgs;
 use crate::{
     componentize::componentize,
@@ -43,6 +45,18 @@ Example:
         #[arg(short, long, value_name = "FILE")]
         output: PathBuf,
     },
+    /// Say which plugins a running portent serves, and what became of those that it does not.
+    #[command(
+        after_help = "Example:\n  kubectl port-forward deploy/portent 8081\n  portent plugin status"
+    )]
+    Status {
+        /// Where its `admin.listen` is reached.
+        #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8081")]
+        url: String,
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+    },
     /// List what plugins may use: each limit, its default and its range.
     Limits,
 }
@@ -72,6 +86,7 @@ impl Plugin {
                     .with_context(|| format!("cannot write {}", output.display()))?;
                 Ok(ExitCode::SUCCESS)
             }
+            Self::Status { url, json } => status::status(&url, json),
             Self::Limits => {
                 let mut to = io::stdout().lock();
                 for (name, value, meaning) in Limits::catalogue() {

@@ -4,7 +4,6 @@ use std::{
     io,
     path::{Path, PathBuf},
     process::ExitCode,
-    sync::Arc,
 };
 
 use anyhow::Context as _;
@@ -13,7 +12,7 @@ use clap::Args;
 use super::eprintln_lossy;
 use crate::{
     config::Config,
-    plugins::PluginSet,
+    plugins::{Loader, PluginSet, Terms},
     sandbox::{Sandbox, on_guest_stack},
     text::Visible,
     watch::Address,
@@ -81,11 +80,10 @@ impl Run {
         config: Config,
         set_log_level: Box<dyn Fn(&str)>,
     ) -> anyhow::Result<ExitCode> {
-        let plugins = load(&config)?;
-        for (path, failure) in &plugins.failed {
-            let path = path.display().to_string();
-            tracing::error!(path = %Visible(&path), "plugin not loaded: {failure}");
-        }
+        let mut loader = loader(&config)?;
+        // Loading calls guests, too.
+        let first = on_guest_stack(|| loader.first());
+        let plugins = readable(first, &config)?;
         if plugins.plugins.is_empty() {
             tracing::warn!("there is no plugin: nothing is watched");
         }
@@ -98,7 +96,8 @@ impl Run {
         crate::run::Run {
             config,
             path: self.cluster.config,
-            plugins: Arc::new(plugins),
+            loader,
+            plugins,
             address,
             changes,
             set_log_level,
@@ -119,16 +118,35 @@ pub(super) fn read(path: &Path) -> Result<Config, ExitCode> {
 
 /// Loads the plugins of a configuration, in its order.
 pub(super) fn load(config: &Config) -> anyhow::Result<PluginSet> {
-    let folder = &config.plugins.directory;
     let sandbox = Sandbox::new(config.limits.clone())?;
     // Loading calls guests, too.
-    let mut set = on_guest_stack(|| PluginSet::load(&sandbox, folder)).with_context(|| {
-        let shown = folder.display().to_string();
+    let folder = &config.plugins.directory;
+    let mut set = readable(on_guest_stack(|| PluginSet::load(&sandbox, folder)), config)?;
+    set.prefer(&config.plugins.order);
+    Ok(set)
+}
+
+/// What loads the plugins of a configuration for as long as the process lives.
+fn loader(config: &Config) -> anyhow::Result<Loader> {
+    let plugins = &config.plugins;
+    let pins = plugins.pins.iter();
+    let terms = Terms {
+        order: plugins.order.clone(),
+        pins: pins
+            .map(|it| (it.file.clone(), it.digest.clone()))
+            .collect(),
+        compiled_bytes: plugins.bytes.get(),
+    };
+    let sandbox = Sandbox::new(config.limits.clone())?;
+    Ok(Loader::new(sandbox, plugins.directory.clone(), terms))
+}
+
+fn readable<T>(loaded: io::Result<T>, config: &Config) -> anyhow::Result<T> {
+    loaded.with_context(|| {
+        let shown = config.plugins.directory.display().to_string();
         format!(
             "cannot read the plugin folder {} (plugins.directory)",
             Visible(&shown)
         )
-    })?;
-    set.prefer(&config.plugins.order);
-    Ok(set)
+    })
 }

@@ -4,7 +4,10 @@
 //! What is declared here is all that there is. A file with another key is refused,
 //! and the tables of others (docs, schema, difference) are made of this one.
 
-use std::{net::SocketAddr, num::NonZeroUsize, ops::RangeInclusive, path::PathBuf, sync::LazyLock};
+use std::{
+    fmt, net::SocketAddr, num::NonZeroUsize, ops::RangeInclusive, path::PathBuf, str::FromStr,
+    sync::LazyLock,
+};
 
 use serde_json::{Map, Value as Json};
 
@@ -14,7 +17,10 @@ use super::{
     read::Reader,
     value::{Value, choice},
 };
-use crate::scope::{LabelKey, LabelSelector};
+use crate::{
+    scope::{LabelKey, LabelSelector},
+    text::{Visible, cut},
+};
 
 mod by_hand;
 
@@ -149,6 +155,65 @@ pub struct PluginsConfig {
     pub directory: PathBuf,
     /// Names of plugins, the first before the others.
     pub order: Vec<String>,
+    /// Digests that files have to have, each by the file's name.
+    pub pins: Vec<Pin>,
+    /// How often the folder is looked at.
+    pub poll: Period,
+    /// Bytes of compiled code of all plugins together.
+    pub bytes: Size,
+}
+
+/// The digest that the component of a file has to have.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Pin {
+    /// The file's name, without its end.
+    pub file: String,
+    /// `sha256:` and 64 digits.
+    pub digest: String,
+}
+
+impl FromStr for Pin {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let is_digit = |it: char| it.is_ascii_digit() || ('a'..='f').contains(&it);
+        let parts = text.split_once('=').filter(|(file, digest)| {
+            let hex = digest.strip_prefix("sha256:").unwrap_or_default();
+            !file.is_empty() && hex.len() == 64 && hex.chars().all(is_digit)
+        });
+        let (file, digest) = parts.ok_or_else(|| {
+            let shown = Visible(cut(text, 128));
+            format!(
+                "`{shown}` is no pin: write `NAME=sha256:` and 64 digits, as `portent plugin check \
+                 NAME.wasm` prints them"
+            )
+        })?;
+        Ok(Self {
+            file: file.to_owned(),
+            digest: digest.to_owned(),
+        })
+    }
+}
+
+impl fmt::Display for Pin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}={}", self.file, self.digest)
+    }
+}
+
+/// What the keys of [`PluginsConfig`] may be.
+pub(super) mod plugins {
+    use super::{Period, RangeInclusive, Size};
+
+    pub(in crate::config) const POLL_DEFAULT: Period = Period::seconds(5);
+
+    pub(in crate::config) const POLL: RangeInclusive<Period> =
+        Period::seconds(1)..=Period::hours(1);
+
+    /// Ours have 1 MiB each; one in Python has about 60.
+    pub(in crate::config) const BYTES_DEFAULT: Size = Size::mib(256);
+
+    pub(in crate::config) const BYTES: RangeInclusive<Size> = Size::mib(1)..=Size::gib(8);
 }
 
 section! {
@@ -335,7 +400,7 @@ pub(super) fn keys() -> &'static [Key] {
 
 fn table() -> Vec<Key> {
     let mut keys = by_hand::scope();
-    keys.extend(by_hand::plugins());
+    keys.extend(by_hand::of_plugins());
     keys.extend(by_hand::pods());
     StoreConfig::keys(&mut keys);
     OutcomesConfig::keys(&mut keys);

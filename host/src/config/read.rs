@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, fmt::Display, ops::RangeInclusive, path::PathBu
 use super::{
     AdminConfig, ChangesConfig, Config, LogConfig, OutcomesConfig, PluginsConfig, PodsConfig,
     StoreConfig, WatchConfig,
-    keys::{Key, WORKERS, joined, keys, names_in, pods},
+    keys::{Key, WORKERS, joined, keys, names_in, plugins, pods},
     problems::Problems,
     tree::{Node, What},
     value::Value,
@@ -205,6 +205,13 @@ impl Reader<'_> {
                 ))
             }
         });
+        let pins = self.names("plugins.pins", FromStr::from_str);
+        let poll = self.value("plugins.poll", plugins::POLL_DEFAULT, Some(&plugins::POLL));
+        let bytes = self.value(
+            "plugins.bytes",
+            plugins::BYTES_DEFAULT,
+            Some(&plugins::BYTES),
+        );
         let directory = self.root.at(PATH);
         if let Some(What::Text(it)) = directory.map(|it| &it.what)
             && !it.is_empty()
@@ -212,6 +219,9 @@ impl Reader<'_> {
             return Some(PluginsConfig {
                 directory: PathBuf::from(it),
                 order: order.unwrap_or_default(),
+                pins: pins.unwrap_or_default(),
+                poll,
+                bytes,
             });
         }
         let not = directory.map_or_else(|| "is missing".to_owned(), Node::not_this);

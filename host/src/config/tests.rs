@@ -180,9 +180,31 @@ fn there_are_only_so_many_keys_of_labels() {
     );
 }
 
+#[test]
+fn a_pin_is_a_name_and_a_digest() {
+    let digest = format!("sha256:{}", "0a".repeat(32));
+    let pins = with_value("plugins.pins", &format!("[\"gpu-fault={digest}\"]")).unwrap();
+    let [pin] = &pins.plugins.pins[..] else {
+        panic!("{pins:?}");
+    };
+    assert_eq!((&*pin.file, &*pin.digest), ("gpu-fault", &*digest));
+    for wrong in ["a", "a=sha256:0a", "a=md5:0a", &format!("={digest}")] {
+        let problems = with_value("plugins.pins", &format!("[\"{wrong}\"]")).unwrap_err();
+        let [line] = &lines(&problems)[..] else {
+            panic!("{problems:?}");
+        };
+        let want = "is no pin: write `NAME=sha256:` and 64 digits, as `portent plugin check NAME.wasm` prints them";
+        assert!(line.contains(want), "{line}");
+    }
+}
+
 /// A file with what has to be there, and this value of this key.
 fn with_value(path: &str, value: &str) -> Result<Config, Problems> {
     let n_sections = path.matches('.').count();
+    if let Some(name) = path.strip_prefix("plugins.") {
+        let text = format!("{SCOPE}plugins: {{directory: /plugins, {name}: {value}}}\n");
+        return Config::parse(text.as_bytes());
+    }
     let nested = path.replace('.', ": {");
     with(&format!("{nested}: {value}{}", "}".repeat(n_sections)))
 }
@@ -219,7 +241,7 @@ fn each_range_holds_on_both_sides() {
             assert!(line.contains(&of), "{line}");
         }
     }
-    assert_eq!(n_ranges, 19, "of the keys that have one");
+    assert_eq!(n_ranges, 21, "of the keys that have one");
 }
 
 #[test]

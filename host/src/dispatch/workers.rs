@@ -5,6 +5,9 @@
 //! order in which it was given ([`Workers::next`]), or as it is done
 //! ([`Workers::finished`]).
 //!
+//! Each job is of a lane, and no lane may have more threads than a cap: so whoever is slow in
+//! one lane keeps a thread for the others.
+//!
 //! To wake a thread costs more than most calls of a guest. So one is woken for two
 //! jobs, and whoever waits for results is told when a worker has nothing left to do.
 
@@ -35,14 +38,51 @@ struct Jobs<Job> {
 }
 
 struct Queue<Job> {
-    waiting: VecDeque<(u64, Job)>,
+    waiting: VecDeque<(u64, Lane, Job)>,
+    /// How many threads each lane has, where it has any: as many entries as threads at most.
+    running: Vec<(Lane, usize)>,
+    cap: usize,
     is_over: bool,
+}
+
+/// Whose a job is.
+pub(super) type Lane = u64;
+
+impl<Job> Queue<Job> {
+    /// The place of the first job whose lane may have another thread.
+    fn next(&self) -> Option<usize> {
+        let may = |lane: Lane| self.n_running(lane) < self.cap;
+        self.waiting.iter().position(|(_, lane, _)| may(*lane))
+    }
+
+    fn n_running(&self, lane: Lane) -> usize {
+        let running = self.running.iter().find(|(it, _)| *it == lane);
+        running.map_or(0, |(_, n)| *n)
+    }
+
+    fn begun(&mut self, lane: Lane) {
+        match self.running.iter_mut().find(|(it, _)| *it == lane) {
+            Some((_, n)) => *n += 1,
+            None => self.running.push((lane, 1)),
+        }
+    }
+
+    fn ended(&mut self, lane: Lane) {
+        for (it, n) in &mut self.running {
+            if *it == lane {
+                *n -= 1;
+            }
+        }
+        self.running.retain(|(_, n)| 0 < *n);
+    }
 }
 
 impl<Job> Default for Jobs<Job> {
     fn default() -> Self {
         let queue = Queue {
             waiting: VecDeque::new(),
+            running: Vec::new(),
+            cap: usize::MAX,
             is_over: false,
         };
         Self {
@@ -58,14 +98,26 @@ impl<Job> Jobs<Job> {
     }
 
     /// Waits for a job. `None` when there will be no more.
-    fn take(&self) -> Option<(u64, Job)> {
-        let is_idle = |it: &mut Queue<Job>| it.waiting.is_empty() && !it.is_over;
+    fn take(&self) -> Option<(u64, Lane, Job)> {
+        let is_idle = |it: &mut Queue<Job>| it.next().is_none() && !it.is_over;
         let queue = self.more.wait_while(self.lock(), is_idle);
         let mut queue = queue.unwrap_or_else(PoisonError::into_inner);
         if queue.is_over {
             return None;
         }
-        queue.waiting.pop_front()
+        let idx = queue.next()?;
+        let (ticket, lane, job) = queue.waiting.remove(idx)?;
+        queue.begun(lane);
+        Some((ticket, lane, job))
+    }
+
+    /// A job is done. Says whether there is none that this thread could go on with.
+    fn done(&self, lane: Lane) -> bool {
+        let mut queue = self.lock();
+        queue.ended(lane);
+        // It is this thread that goes on with what the lane has room for now, or with what
+        // another was woken for, which then does.
+        queue.next().is_none()
     }
 }
 
@@ -99,13 +151,13 @@ impl<Job: Send + 'static, Done: Send + 'static> Workers<Job, Done> {
                 .name(format!("{name}-{idx}"))
                 .stack_size(STACK_MIN_BYTES)
                 .spawn(move || {
-                    while let Some((ticket, job)) = jobs.take() {
+                    while let Some((ticket, lane, job)) = jobs.take() {
                         // A bug of ours must reach the caller, not leave it waiting.
                         let done = panic::catch_unwind(AssertUnwindSafe(|| work(job)));
                         if finished.send((ticket, done)).is_err() {
                             break;
                         }
-                        if jobs.lock().waiting.is_empty() {
+                        if jobs.done(lane) {
                             on_done();
                         }
                     }
@@ -122,17 +174,31 @@ impl<Job: Send + 'static, Done: Send + 'static> Workers<Job, Done> {
         })
     }
 
+    /// How many jobs may be with the workers.
+    pub(super) fn max_given(&self) -> usize {
+        usize::try_from(self.max_given).unwrap_or(usize::MAX)
+    }
+
     /// How many more jobs may be given now.
     pub(super) fn room(&self) -> usize {
         let room = self.max_given.saturating_sub(self.n_out());
         usize::try_from(room).unwrap_or(usize::MAX)
     }
 
-    /// Gives jobs to whichever workers are free first.
-    pub(super) fn submit(&mut self, new: Vec<Job>) {
+    /// How many threads a lane may have from now on.
+    pub(super) fn set_cap(&self, cap: NonZeroUsize) {
+        self.jobs.lock().cap = cap.get();
+        self.jobs.more.notify_all();
+    }
+
+    /// Gives jobs, each with its lane, to whichever workers are free first.
+    pub(super) fn submit(&mut self, new: Vec<(Lane, Job)>) {
         let n_new = u64::try_from(new.len()).unwrap_or(u64::MAX);
         let mut jobs = self.jobs.lock();
-        jobs.waiting.extend((self.n_given..).zip(new));
+        let tickets = self.n_given..;
+        let new = tickets.zip(new);
+        jobs.waiting
+            .extend(new.map(|(ticket, (lane, job))| (ticket, lane, job)));
         // With those among them that wait behind a slow one.
         let n_waiting = jobs.waiting.len();
         drop(jobs);
@@ -216,9 +282,9 @@ mod tests {
             Workers::start("test", NonZeroUsize::new(2).unwrap(), work, &quiet()).unwrap();
         assert_eq!(workers.room(), 8);
         // The two at once, and then the other six.
-        workers.submit(vec![0]);
-        workers.submit(vec![1]);
-        workers.submit((2..8).collect());
+        workers.submit(vec![(0, 0)]);
+        workers.submit(vec![(0, 1)]);
+        workers.submit((2..8).map(|it| (0, it)).collect());
         assert_eq!(workers.room(), 0);
 
         let results: Vec<_> = std::iter::from_fn(|| workers.next()).collect();
@@ -267,8 +333,8 @@ mod tests {
     #[test]
     fn results_can_be_taken_as_they_are_done_and_whoever_waits_is_told() {
         let mut it = OneSlow::start();
-        it.workers.submit(vec![0]);
-        it.workers.submit(vec![1]);
+        it.workers.submit(vec![(0, 0)]);
+        it.workers.submit(vec![(0, 1)]);
         assert_eq!(it.next_done(), 1);
         assert_eq!((it.workers.finished(), it.workers.n_out()), (None, 1));
         it.let_go.send(()).unwrap();
@@ -279,8 +345,8 @@ mod tests {
     fn a_job_behind_a_slow_one_goes_to_another_worker_with_the_next() {
         let mut it = OneSlow::start();
         // One worker is woken for both.
-        it.workers.submit(vec![0, 1]);
-        it.workers.submit(vec![2]);
+        it.workers.submit(vec![(0, 0), (0, 1)]);
+        it.workers.submit(vec![(0, 2)]);
         let mut done = [it.next_done(), it.next_done()];
         done.sort_unstable();
         assert_eq!(done, [1, 2]);
@@ -289,11 +355,25 @@ mod tests {
     }
 
     #[test]
+    fn a_lane_that_is_at_its_cap_keeps_no_other_waiting_and_goes_on_when_it_may() {
+        let mut it = OneSlow::start();
+        it.workers.set_cap(NonZeroUsize::MIN);
+        // The lane 7 has its thread with the first; the others of it wait, and lane 8 does not.
+        it.workers.submit(vec![(7, 0), (7, 1), (7, 2), (8, 3)]);
+        assert_eq!(it.next_done(), 3);
+        assert_eq!((it.workers.finished(), it.workers.n_out()), (None, 3));
+        it.let_go.send(()).unwrap();
+        let mut done = [it.next_done(), it.next_done(), it.next_done()];
+        done.sort_unstable();
+        assert_eq!(done, [0, 1, 2]);
+    }
+
+    #[test]
     fn a_bug_in_a_worker_reaches_the_caller() {
         let one = NonZeroUsize::MIN;
         let work = |_: u32| -> u32 { panic!("bug") };
         let mut workers = Workers::start("test", one, work, &quiet()).unwrap();
-        workers.submit(vec![1]);
+        workers.submit(vec![(0, 1)]);
         let result = panic::catch_unwind(AssertUnwindSafe(|| workers.next()));
         assert!(result.is_err());
     }

@@ -28,7 +28,8 @@ use crate::{
     },
 };
 
-/// Counts the plugin sets of a process; a result of an older one is late.
+/// Counts the plugin sets of a process. A plugin has that of the set that it was new in; what
+/// an older version of it says is late once the newer has spoken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Generation(pub u64);
 
@@ -288,6 +289,39 @@ impl Outcomes {
         let ended = held.iter();
         let ended = ended.filter_map(|it| it.end(subject, EndReason::ObjectGone, |_| true));
         ended.collect()
+    }
+
+    /// The subjects of which anything is held that this classifier said before a generation.
+    /// Walks the whole table: some milliseconds for a full one.
+    #[must_use]
+    pub fn held_from(&self, classifier: &str, before: Generation) -> Vec<SubjectKey> {
+        let is_from = |it: &Held| *it.classifier.name == *classifier && it.generation < before;
+        let entries = self.table.iter();
+        let held = entries.filter(|it| it.held.iter().any(is_from));
+        held.map(|it| it.key().clone()).collect()
+    }
+
+    /// Ends what a classifier said of a subject before a generation, since it is removed, and
+    /// says what that was.
+    #[must_use = "a change that nobody is told of is lost"]
+    pub fn classifier_removed(
+        &self,
+        subject: &SubjectKey,
+        classifier: &str,
+        before: Generation,
+    ) -> Option<Change> {
+        let mut change = None;
+        self.table.remove_if_mut(subject, |_, entry| {
+            entry.held.retain(|it| {
+                let goes = *it.classifier.name == *classifier && it.generation < before;
+                if goes {
+                    change = it.end(subject, EndReason::ClassifierRemoved, |_| true);
+                }
+                !goes
+            });
+            self.changed(subject, entry)
+        });
+        change
     }
 
     /// Gives back the room of what is held no more.

@@ -1,4 +1,4 @@
-//! `/livez`, `/readyz` and `/metrics`, for whoever runs it.
+//! `/livez`, `/readyz`, `/metrics` and `/plugins`, for whoever runs it.
 //!
 //! There is no authentication: what is told are counts, configured names and
 //! reason codes, never an object's name or a text from an Event, and nothing can
@@ -17,8 +17,14 @@ use axum::{
     routing::get,
 };
 
+use serde_json::json;
+
 use super::metrics::Sources;
-use crate::watch::is_ready;
+use crate::{
+    plugins::{self, Version},
+    reason::Reason,
+    watch::is_ready,
+};
 
 /// What the answers are made of.
 #[derive(Debug)]
@@ -50,7 +56,7 @@ impl Admin {
             format!("{n_listed} of {} watches have listed", watches.len())
         };
         checks.push(("watches".to_owned(), listed, said));
-        for it in watches {
+        for it in &self.sources.all_watches() {
             // One that is refused is told of, but keeps nobody waiting.
             checks.push((format!("watch {}", it.watch()), it.is_answered(), it.tell()));
         }
@@ -69,6 +75,7 @@ pub(super) fn router(admin: Arc<Admin>) -> Router {
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(readyz))
         .route("/metrics", get(metrics))
+        .route("/plugins", get(status_of_plugins))
         .with_state(admin)
 }
 
@@ -110,4 +117,38 @@ async fn metrics(State(admin): State<Arc<Admin>>) -> Response {
         }
         Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     }
+}
+
+async fn status_of_plugins(State(admin): State<Arc<Admin>>) -> Response {
+    let board = &admin.sources.board;
+    let version = |(version, state): &(Version, plugins::State)| {
+        json!({
+            "name": version.name,
+            "version": version.version,
+            "digest": version.digest,
+            "settingsDigest": version.settings_digest,
+            "wit": version.wit,
+            "generation": version.generation.map(|it| it.0),
+            "state": state.as_str(),
+            "reason": state.reason().map(Reason::as_str),
+        })
+    };
+    let entries = board.entries();
+    let entries = entries.iter().map(|it| {
+        let serving = it.serving.as_ref();
+        json!({
+            "file": it.file,
+            "serving": serving.map(|(it, health)| version(&(it.clone(), health.0))),
+            "newest": it.newest.as_ref().map(version),
+        })
+    });
+    let status = json!({
+        "plugins": entries.collect::<Vec<_>>(),
+        "over": board.over().iter().map(version).collect::<Vec<_>>(),
+        "swaps": board.n_swaps(),
+        "backlog": admin.sources.backlog.load(Relaxed),
+        "lateResults": admin.sources.late.load(Relaxed),
+    });
+    let text = format!("{status}\n");
+    ([(CONTENT_TYPE, "application/json")], text).into_response()
 }

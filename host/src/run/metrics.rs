@@ -10,7 +10,7 @@ use std::{
     collections::BTreeMap,
     fmt, fs,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     },
 };
@@ -26,7 +26,7 @@ use crate::{
     dispatch::Report,
     live::Counters,
     outcome::{Change, Finding, Outcomes, Status as Holds},
-    plugins::PluginSet,
+    plugins::{Board, Serving, State},
     reason::Reason,
     sink::{Outbox, Traffic},
     store::{Store, Totals},
@@ -51,7 +51,13 @@ pub(super) struct Sources {
     pub(super) outcomes: Arc<Outcomes>,
     pub(super) counters: Arc<Counters>,
     pub(super) watches: Vec<Arc<Status>>,
-    pub(super) plugins: Arc<PluginSet>,
+    pub(super) board: Arc<Board>,
+    /// Subjects that wait only because a plugin is another.
+    pub(super) backlog: AtomicU64,
+    /// Results that came after their plugin was removed.
+    pub(super) late: AtomicU64,
+    /// Watches that came when a plugin was interested in them: no readiness awaits these.
+    later: Mutex<Vec<Arc<Status>>>,
     pub(super) outbox: Outbox,
     /// Subjects that wait to be classified.
     pub(super) waiting: AtomicU64,
@@ -67,7 +73,7 @@ impl Sources {
         outcomes: Arc<Outcomes>,
         counters: Arc<Counters>,
         watches: Vec<Arc<Status>>,
-        plugins: Arc<PluginSet>,
+        board: Arc<Board>,
         outbox: Outbox,
     ) -> Self {
         Self {
@@ -75,13 +81,27 @@ impl Sources {
             outcomes,
             counters,
             watches,
-            plugins,
+            board,
+            backlog: AtomicU64::new(0),
+            late: AtomicU64::new(0),
+            later: Mutex::default(),
             outbox,
             waiting: AtomicU64::new(0),
             needs_restart: AtomicBool::new(false),
             calls: Mutex::default(),
             raised: Mutex::default(),
         }
+    }
+
+    /// Watches that came later.
+    pub(super) fn later(&self) -> MutexGuard<'_, Vec<Arc<Status>>> {
+        self.later.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// All watches.
+    pub(super) fn all_watches(&self) -> Vec<Arc<Status>> {
+        let first = self.watches.iter().cloned();
+        first.chain(self.later().iter().cloned()).collect()
     }
 
     /// Takes note of a batch.
@@ -305,7 +325,8 @@ impl Sources {
     /// What of a resource was undecodable, and what too long.
     fn unread(&self, resource: &str) -> [u64; 2] {
         let of = |what: fn(&Status) -> &AtomicU64| {
-            let watches = self.watches.iter();
+            let watches = self.all_watches();
+            let watches = watches.iter();
             let of = watches.filter(|it| it.watch().resource() == resource);
             of.map(|it| what(it).load(Relaxed)).sum()
         };
@@ -428,8 +449,9 @@ impl Sources {
                 ("kind", watch.kind()),
             ]
         }
-        let names: Vec<_> = self.watches.iter().map(name).collect();
-        let watches = || self.watches.iter().zip(&names);
+        let all = self.all_watches();
+        let names: Vec<_> = all.iter().map(name).collect();
+        let watches = || all.iter().zip(&names);
         let states = watches().flat_map(|(it, [resource, namespace, kind])| {
             let phase = it.phase().as_str();
             Phase::LABELS.map(|state| {
@@ -469,26 +491,60 @@ impl Sources {
     }
 
     fn plugins(&self, to: &mut Series<'_, '_>) -> fmt::Result {
+        let entries = self.board.entries();
+        let serving: Vec<_> = entries
+            .iter()
+            .filter_map(|it| it.serving.as_ref())
+            .collect();
+        let newest = entries.iter().filter_map(|it| it.newest.as_ref());
+        let n_failed = newest.filter(|(_, it)| matches!(it, State::Failed(_)));
+        let is_active = |(_, it): &&&(_, Serving)| it.0 == State::Active;
+        let n_active = serving.iter().filter(is_active).count();
         to.gauge(
             "portent_plugins",
-            "Plugins by whether they serve",
+            "Plugins by whether they serve; one whose newest version failed may do both",
             [
-                ([("state", "active")], count(self.plugins.plugins.len())),
-                ([("state", "failed")], count(self.plugins.failed.len())),
+                ([("state", "active")], count(n_active)),
+                ([("state", "quarantined")], count(serving.len() - n_active)),
+                ([("state", "failed")], count(n_failed.count())),
             ],
         )?;
-        let infos = self.plugins.plugins.iter().map(|it| {
-            let it = &it.provenance;
+        let infos = serving.iter().map(|(it, _)| {
             let labels = [
-                ("classifier", &*it.name),
-                ("version", &*it.version),
-                ("digest", &*it.digest),
-                ("settings_digest", &*it.settings_digest),
-                ("wit", &*it.wit),
+                ("classifier", it.name.as_deref().unwrap_or_default()),
+                ("version", it.version.as_deref().unwrap_or_default()),
+                ("digest", it.digest.as_deref().unwrap_or_default()),
+                (
+                    "settings_digest",
+                    it.settings_digest.as_deref().unwrap_or_default(),
+                ),
+                ("wit", it.wit.as_deref().unwrap_or_default()),
             ];
             (labels, 1)
         });
         to.gauge("portent_plugin_info", "Which plugin serves, exactly", infos)?;
+        to.counter(
+            "portent_plugin_swaps",
+            "Versions of plugins that came to serve, or went without another",
+            one(self.board.n_swaps()),
+        )?;
+        let failures = self.board.n_failures();
+        let failures = failures.iter();
+        to.counter(
+            "portent_plugin_load_failures",
+            "Versions of plugins that did not come to serve, by why",
+            failures.map(|(why, n)| ([("reason", why.as_str())], *n)),
+        )?;
+        to.counter(
+            "portent_plugin_results_late",
+            "Results that nobody took, since their plugin was removed meanwhile",
+            one(self.late.load(Relaxed)),
+        )?;
+        to.gauge(
+            "portent_subjects_backlog",
+            "Subjects that wait only because a plugin is another, as far as they were looked up",
+            one(self.backlog.load(Relaxed)),
+        )?;
         let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         let calls = calls.clone();
         let of_each = |what: fn(&Calls) -> u64| {

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     interner::Interner,
-    reason::Reason,
+    reason::{Reason, Step},
     record::{Caps, ObjectKey, Record, decode::WireEvent},
     store::{Confirmation, Store},
     subject::{Subject, SubjectKey},
@@ -55,6 +55,7 @@ pub struct Guest {
     pub(super) limits: Arc<Limits>,
     wit: String,
     imports: Vec<String>,
+    n_compiled_bytes: usize,
 }
 
 impl std::fmt::Debug for Guest {
@@ -78,6 +79,12 @@ impl Guest {
         &self.wit
     }
 
+    /// Bytes that its compiled code takes.
+    #[must_use]
+    pub fn n_compiled_bytes(&self) -> usize {
+        self.n_compiled_bytes
+    }
+
     /// What it imports.
     #[must_use]
     pub fn imports(&self) -> &[String] {
@@ -92,10 +99,25 @@ impl Sandbox {
     ///
     /// The first step that it does not pass.
     pub fn admit(&self, bytes: &[u8], settings: &str) -> Result<Guest, LoadFailure> {
+        self.admit_in_steps(bytes, settings, &mut |_| {})
+    }
+
+    /// As [`admit`](Self::admit); says each step that it passes.
+    ///
+    /// # Errors
+    ///
+    /// The first step that it does not pass.
+    pub fn admit_in_steps(
+        &self,
+        bytes: &[u8],
+        settings: &str,
+        passed: &mut dyn FnMut(Step),
+    ) -> Result<Guest, LoadFailure> {
         let limits = self.limits();
         let names = inspect(bytes, limits)?;
         let wit = check_exports(&names.exports)?;
         check_imports(&names.imports)?;
+        passed(Step::Inspected);
 
         let compiled = Component::new(&self.engine, bytes).map_err(|err| {
             LoadFailure::new(Reason::CompileFailed, one_line(&format!("{err:#}")))
@@ -110,6 +132,7 @@ impl Sandbox {
         let pre = bindings::PluginPre::new(pre).map_err(|err| {
             LoadFailure::new(Reason::AbiUnsupported, one_line(&format!("{err:#}")))
         })?;
+        passed(Step::Compiled);
 
         let unnamed: Arc<str> = "(not yet described)".into();
         let instance = |name| Instance::new(&pre, name, &self.limits, limits.fuel_per_load);
@@ -130,6 +153,7 @@ impl Sandbox {
             .map_err(|it| LoadFailure::new(Reason::DescribeFailed, it.to_string()))?;
         let description = Description::try_from(described)
             .map_err(|it| LoadFailure::new(Reason::DescriptionInvalid, it))?;
+        passed(Step::Described);
 
         let name: Arc<str> = description.name.as_str().into();
         let checked = instance(&name).and_then(|it| it.check_settings(settings));
@@ -140,7 +164,10 @@ impl Sandbox {
             }
             Err(it) => return Err(LoadFailure::new(Reason::SettingsInvalid, it.to_string())),
         }
+        passed(Step::Configured);
+        let range = compiled.image_range();
         let guest = Guest {
+            n_compiled_bytes: range.end.addr() - range.start.addr(),
             pre,
             name,
             description,
@@ -150,6 +177,7 @@ impl Sandbox {
             imports: names.imports,
         };
         try_out(&guest)?;
+        passed(Step::TrialRun);
         Ok(guest)
     }
 }

@@ -63,9 +63,36 @@ pub(crate) fn component(guest: &str) -> Vec<u8> {
     let path = guests().join(format!("{guest}.wat"));
     let own =
         fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    let wit = edited(WIT, &own, ";; wit: ");
-    let text = module(guest, &own, &wit);
+    component_of(guest, &own)
+}
+
+/// The component of a guest whose own part this is.
+pub(crate) fn component_of(guest: &str, own: &str) -> Vec<u8> {
+    let wit = edited(WIT, own, ";; wit: ");
+    let text = module(guest, own, &wit);
     encode(&text, &wit).unwrap_or_else(|error| panic!("{guest}: {error:?}"))
+}
+
+/// A guest that finds something on each pod whose name begins with `poison`, and says who it is.
+pub(crate) fn stamped(name: &str, stamp: u32) -> Vec<u8> {
+    assert!(stamp < 100);
+    let own = format!(
+        ";; Says its stamp.\n(data (i32.const 0x1b0) \"{stamp:02}\")\n{}",
+        "(func $misbehave (param $subjects i32) (param $n i32) (result i32)
+             (local $answer i32) (local $at i32) (local $outcome i32) (local $end i32)
+             (local.set $answer (call $well_behaved (local.get $subjects) (local.get $n)))
+             (local.set $outcome (i32.load offset=4 (local.get $answer)))
+             (local.set $end (i32.add (local.get $outcome) (i32.mul (local.get $n) (i32.const 72))))
+             (block $done
+                 (loop $next
+                     (br_if $done (i32.eq (local.get $outcome) (local.get $end)))
+                     (i32.store (local.get $outcome) (global.get $finding))
+                     (i32.store offset=4 (local.get $outcome) (i32.const 1))
+                     (local.set $outcome (i32.add (local.get $outcome) (i32.const 72)))
+                     (br $next)))
+             (local.get $answer))\n"
+    );
+    component_of(name, &own)
 }
 
 /// The names of all guests.

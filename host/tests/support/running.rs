@@ -220,12 +220,26 @@ impl Running {
         kib.expect("Linux tells it") * 1024
     }
 
+    /// Has it look at its plugin folder.
+    pub(crate) fn hang_up(&self) {
+        self.signal("-HUP");
+    }
+
+    fn signal(&self, signal: &str) {
+        let pid = self.child.id().to_string();
+        let sent = Command::new("kill").args([signal, &pid]).status();
+        assert!(sent.expect("there is a kill").success());
+    }
+
+    /// Where its admin port is.
+    pub(crate) fn admin(&self) -> String {
+        format!("http://{}", self.admin)
+    }
+
     /// Sends SIGTERM, and waits for its end.
     pub(crate) fn terminate(&mut self) -> (ExitStatus, Duration) {
         let began = Instant::now();
-        let pid = self.child.id().to_string();
-        let sent = Command::new("kill").args(["-TERM", &pid]).status();
-        assert!(sent.expect("there is a kill").success());
+        self.signal("-TERM");
         let status = loop {
             if let Some(status) = self.child.try_wait().expect("it is ours") {
                 break status;

@@ -127,6 +127,25 @@ fn slow_one() {
     it.end();
 }
 
+/// Who works on 0 waits for who works on 1, which is of another lane and behind one that may not
+/// have a thread yet.
+fn lanes() {
+    let (let_go, held) = mpsc::channel();
+    let (let_go, held) = (Mutex::new(let_go), Mutex::new(held));
+    let mut it = Watched::start(2, move |it| match it {
+        0 => held.lock().unwrap().recv().unwrap(),
+        1 => let_go.lock().unwrap().send(()).unwrap(),
+        _ => {}
+    });
+    it.workers.set_cap(NonZeroUsize::MIN);
+    it.workers.submit_in_lanes(vec![(7, 0), (7, 2)]);
+    it.workers.submit_in_lanes(vec![(8, 1)]);
+    let mut done = [it.next_done(), it.next_done(), it.next_done()];
+    done.sort_unstable();
+    assert_eq!(done, [0, 1, 2]);
+    it.end();
+}
+
 /// Nobody waits for what was given.
 fn given_up() {
     let mut it = Watched::start(2, |_| thread::yield_now());
@@ -164,4 +183,10 @@ fn a_job_that_is_given_apart_never_waits_for_a_slow_one() {
 #[test]
 fn workers_end_whatever_they_were_given() {
     check(given_up);
+}
+
+/// A worker that looks at the front of the line only never comes to 1.
+#[test]
+fn a_lane_at_its_cap_keeps_no_other_waiting() {
+    check(lanes);
 }

@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 
 use serde_json::{Map, Value as Json, json};
 
-use super::{Key, PodsConfig, TakenUp, WORKERS, pods};
+use super::{Key, PodsConfig, TakenUp, WORKERS, plugins, pods};
 use crate::{
     config::{
         Config,
@@ -107,7 +107,7 @@ pub(super) fn scope() -> Vec<Key> {
     ]
 }
 
-pub(super) fn plugins() -> Vec<Key> {
+pub(super) fn of_plugins() -> Vec<Key> {
     vec![
         key(
             "plugins.directory",
@@ -124,6 +124,31 @@ pub(super) fn plugins() -> Vec<Key> {
             Some("[]"),
             names(PLUGIN, 63, 0),
             |it| Some(list(&it.plugins.order)),
+        ),
+        key(
+            "plugins.pins",
+            "Digests that files have to have: `NAME=sha256:…`, where the file is `NAME.wasm`. One with another digest is \
+             not loaded.",
+            "a list of pins",
+            Some("[]"),
+            names("^[^=]+=sha256:[0-9a-f]{64}$", 512, 0),
+            |it| Some(list(&it.plugins.pins)),
+        ),
+        Key::of(
+            "plugins.poll",
+            "How often the folder is looked at. SIGHUP has it looked at now.",
+            TakenUp::Restart,
+            &plugins::POLL_DEFAULT,
+            Some(&plugins::POLL),
+            |it| Some(it.plugins.poll.show()),
+        ),
+        Key::of(
+            "plugins.bytes",
+            "Bytes of compiled code of all plugins together. One that is over is not loaded.",
+            TakenUp::Restart,
+            &plugins::BYTES_DEFAULT,
+            Some(&plugins::BYTES),
+            |it| Some(it.plugins.bytes.show()),
         ),
     ]
 }
