@@ -592,7 +592,8 @@ impl Dispatcher {
         };
         if !self.pods.is_empty() || self.failure_code.is_some() {
             subject.know(&self.pods, self.failure_code.as_deref());
-            if description.reads.surroundings() {
+            // What is said of its node and its owner is told once: to the pod by its uid.
+            if description.reads.surroundings() && !key.uid.is_empty() {
                 subject.surround(&self.store, |of, it| description.wants(&of.object, it));
             }
         }

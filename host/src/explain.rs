@@ -230,8 +230,7 @@ impl Case {
         }
     }
 
-    /// What is held of it. Its Events may be held under no uid, if none of them names one: as
-    /// those of the pod of this name then, with all that is known of it.
+    /// What is held of it. Its Events are held under no uid if none of them names one.
     fn held(&mut self, subject: &SubjectKey) -> Vec<Held> {
         let (mut own, mut unnamed) = (Vec::new(), Vec::new());
         for (of, held) in std::mem::take(&mut self.said.0) {
@@ -241,10 +240,6 @@ impl Case {
                 unnamed.extend(held);
             }
         }
-        own.retain(|it| {
-            let is_it = |other: &Held| other.classifier.name == it.classifier.name;
-            !unnamed.iter().any(is_it)
-        });
         own.extend(unnamed);
         own
     }

@@ -331,6 +331,23 @@ fn a_failure_that_the_caller_knows_is_each_pods_own_where_pods_were_recreated() 
 }
 
 #[test]
+fn a_pod_whose_events_name_no_uid_is_judged_by_its_node_once() {
+    let Some(plugins) = plugins() else { return };
+    let mut unnamed = ordinary("unnamed", "train-0", "gpu-1", "08:59:30");
+    unnamed["involvedObject"]["uid"] = Value::Null;
+    let npd = on_node("npd", "gpu-1", "08:59:00");
+    let pods = [failed("train-0", "gpu-1", "09:00:00")];
+    for events in [[unnamed.clone(), npd.clone()], [npd, unnamed]] {
+        let folder = recorded(&events, &pods);
+        let found = elements(&plugins, folder.path(), &PODS);
+        assert_eq!(
+            verdict(&found, "train-0"),
+            (Some("first-critical"), vec!["npd"])
+        );
+    }
+}
+
+#[test]
 fn of_an_owner_only_itself_and_its_pods_are_printed_and_a_wrong_one_is_taught() {
     let Some(plugins) = plugins() else { return };
     let events = [
