@@ -95,6 +95,12 @@ fn main() {
         bench.n_pods
     );
     println!(
+        "held: {} bytes of records, {} of outcomes of {} subjects",
+        bench.live.store().n_bytes(),
+        bench.live.outcomes().n_bytes(),
+        bench.live.outcomes().n_subjects()
+    );
+    println!(
         "resident memory after ten swaps {:.1} MB, after {} {:.1} MB",
         bench.rss_after_ten as f64 / 1e6,
         bench.n_swaps,
@@ -146,7 +152,11 @@ impl Bench {
             // Of a size that does not change: it is not what is measured.
             sent: vec![Instant::now(); PODS_MAX],
             raised: vec![false; PODS_MAX],
-            waits: Vec::with_capacity(PODS_MAX),
+            waits: {
+                let mut waits = vec![Duration::ZERO; PODS_MAX];
+                waits.clear();
+                waits
+            },
             pods: VecDeque::new(),
             n_pods: 0,
             n_events_of_swaps: 0,
@@ -193,6 +203,9 @@ impl Bench {
         self.n_swaps += 1;
         if self.n_swaps == 10 {
             self.rss_after_ten = rss();
+        }
+        if self.n_swaps.is_multiple_of(200) {
+            println!("after {} swaps {:.1} MB", self.n_swaps, rss() as f64 / 1e6);
         }
     }
 
