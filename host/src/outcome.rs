@@ -9,7 +9,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::record::{EventRef, Record, UnixMs};
+use crate::record::{EventRef, Record, Report, UnixMs};
 
 mod attributes;
 mod change;
@@ -227,7 +227,9 @@ pub struct AdditionalReason {
     pub at: UnixMs,
     /// The Event that it tells of.
     pub event: EventRef,
-    /// For example `reason` and `type`.
+    /// What that Event says beside its note.
+    pub report: Report,
+    /// What the plugin has to say beside the line.
     pub attributes: Attributes,
 }
 
@@ -239,6 +241,7 @@ impl AdditionalReason {
             own_text: (*text != *event.note()).then_some(text),
             at,
             event: event.event_ref(),
+            report: event.report(),
             attributes,
         }
     }
@@ -255,8 +258,9 @@ impl AdditionalReason {
 impl PartialEq for AdditionalReason {
     /// Of one Event with two notes it may tell two things.
     fn eq(&self, other: &Self) -> bool {
-        (self.text(), self.at, &self.event, &self.attributes)
-            == (other.text(), other.at, &other.event, &other.attributes)
+        self.text() == other.text()
+            && (self.at, &self.event, &self.report, &self.attributes)
+                == (other.at, &other.event, &other.report, &other.attributes)
     }
 }
 

@@ -10,7 +10,7 @@ use serde::{Serialize, Serializer};
 
 use crate::{
     outcome::{self, Blame, Held, Provenance, Retry, Severity, Status},
-    record::{EventRef, UidRef, UnixMs},
+    record::{EventRef, Report, UidRef, UnixMs},
     subject::SubjectKey,
 };
 
@@ -127,7 +127,7 @@ pub struct Finding<'a> {
 pub struct AdditionalReason<'a> {
     text: &'a str,
     at: Time,
-    event: Event<'a>,
+    event: Reported<'a>,
     attributes: Attributes<'a>,
 }
 
@@ -179,6 +179,25 @@ pub struct Event<'a> {
     name: &'a str,
     /// Empty when unknown.
     uid: UidRef<'a>,
+}
+
+/// The Event that a line tells of, and what it says beside its note.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Reported<'a> {
+    namespace: &'a str,
+    name: &'a str,
+    /// Empty when unknown.
+    uid: UidRef<'a>,
+    /// `Normal`, `Warning`, or what else its writer put there.
+    #[serde(rename = "type")]
+    event_type: &'a str,
+    /// For machines, for example `FailedScheduling`.
+    reason: &'a str,
+    /// Who reported it, for example `kubelet`; empty when unknown.
+    controller: &'a str,
+    /// How often it was seen. At least 1.
+    count: u32,
 }
 
 /// How a call failed.
@@ -274,8 +293,22 @@ impl<'a> AdditionalReason<'a> {
         Self {
             text: it.text(),
             at: Time(it.at),
-            event: Event::new(&it.event),
+            event: Reported::new(&it.event, &it.report),
             attributes: Attributes(&it.attributes),
+        }
+    }
+}
+
+impl<'a> Reported<'a> {
+    fn new(it: &'a EventRef, report: &'a Report) -> Self {
+        Self {
+            namespace: it.namespace(),
+            name: it.name(),
+            uid: it.uid(),
+            event_type: report.event_type(),
+            reason: report.reason(),
+            controller: report.controller(),
+            count: report.count(),
         }
     }
 }

@@ -11,11 +11,13 @@ use std::{fmt, sync::Arc};
 pub mod decode;
 mod event_ref;
 mod key;
+mod report;
 mod uid;
 
 use decode::{WireEvent, WireRef};
 pub use event_ref::EventRef;
 pub use key::{IDENTITY_MAX_BYTES, ObjectKey};
+pub use report::Report;
 pub use uid::{Uid, UidRef};
 use uuid::{Uuid, fmt::Hyphenated};
 

@@ -434,7 +434,7 @@ async fn the_events_of_the_scheduler_arrive_are_updated_and_come_once() {
             .iter()
             .flat_map(|it| it["additionalReasons"].as_array().unwrap());
         reasons
-            .any(|it| it["attributes"]["reason"] == "FailedScheduling")
+            .any(|it| it["event"]["reason"] == "FailedScheduling")
             .then_some(())
     });
     // The API server's own series update is minutes away; one of ours is the same to a watch.

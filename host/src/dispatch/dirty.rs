@@ -3,13 +3,17 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use foldhash::quality::RandomState;
+
 use crate::subject::SubjectKey;
 
 /// Subjects in the order in which they were marked first.
 #[derive(Debug, Default)]
 pub(super) struct DirtySet {
     /// The place of each that is in.
-    places: HashMap<SubjectKey, u64>,
+    /// An object's name is hashed by then, with a key that nobody knows, so a fast hash
+    /// will do.
+    places: HashMap<SubjectKey, u64, RandomState>,
     /// Those that are in, at their places, and some that were taken out since.
     /// Never more of these than of the others, and none of them in front.
     queue: VecDeque<(u64, SubjectKey)>,

@@ -11,6 +11,8 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
+use foldhash::quality::RandomState;
+
 use super::{Results, dirty::DirtySet, health::Health};
 use crate::{
     outcome::Generation,
@@ -39,9 +41,9 @@ pub(super) struct Queue {
     /// seen yet.
     pub(super) pictures: VecDeque<Subject>,
     /// How often a subject is in the call that it is in: as it is, and as pictures of it.
-    in_flight: HashMap<SubjectKey, u32>,
+    in_flight: HashMap<SubjectKey, u32, RandomState>,
     /// Dirty again while they were in flight: a subject is in one call at a time.
-    again: HashSet<SubjectKey>,
+    again: HashSet<SubjectKey, RandomState>,
     n_batches: u32,
     health: Health,
     /// What an older plugin of the name says was said before it was removed.
@@ -205,7 +207,7 @@ impl Queue {
         self.drop_backlog();
         self.dirty = DirtySet::default();
         self.pictures = VecDeque::new();
-        self.again = HashSet::new();
+        self.again = HashSet::default();
     }
 
     /// Where the walk over the store goes on, if it may now.

@@ -132,8 +132,15 @@ impl Ids<'_> {
         let event = &it.event;
         let uid = event.uid().text();
         let whose = [event.namespace(), event.name(), &*uid];
-        let at = it.at.to_string();
-        let said = [whose[0], whose[1], whose[2], it.text(), &at];
+        let (at, count) = (it.at.to_string(), it.report.count().to_string());
+        let report = &it.report;
+        let beside = [report.event_type(), report.reason(), report.controller()];
+        let said: Vec<_> = whose
+            .into_iter()
+            .chain([it.text(), &at])
+            .chain(beside)
+            .chain([&*count])
+            .collect();
         self.hash("additional-reason", &said, &it.attributes)
     }
 

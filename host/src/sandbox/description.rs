@@ -53,33 +53,44 @@ pub struct Interest {
     pub note_contains: Vec<String>,
 }
 
+/// What of an event interests are told by, looked up once for all of them.
+struct Asked<'a> {
+    kind: &'a str,
+    event_type: &'a str,
+    reason: &'a str,
+    controller: &'a str,
+    note: &'a str,
+}
+
 impl Interest {
-    /// Whether the event meets every field.
-    #[must_use]
-    pub fn is_met_by(&self, object: &ObjectKey, record: &Record) -> bool {
-        let equal = |field: &[String], it| field.is_empty() || field.iter().any(|want| want == it);
-        equal(&self.kinds, object.kind())
-            && equal(&self.event_types, record.event_type())
-            && equal(&self.reasons, record.reason())
-            && equal(&self.controllers, record.controller())
-            && (self.reason_prefixes.is_empty()
-                || self
-                    .reason_prefixes
-                    .iter()
-                    .any(|it| record.reason().starts_with(&**it)))
-            && (self.note_contains.is_empty()
-                || self
-                    .note_contains
-                    .iter()
-                    .any(|it| record.note().contains(&**it)))
+    /// What is told by a short text comes first: most events fail one of these.
+    fn is_met_by(&self, it: &Asked<'_>) -> bool {
+        let equal =
+            |field: &[String], it: &str| field.is_empty() || field.iter().any(|want| want == it);
+        let any = |field: &[String], is_met: &dyn Fn(&str) -> bool| {
+            field.is_empty() || field.iter().any(|want| is_met(want))
+        };
+        equal(&self.reasons, it.reason)
+            && equal(&self.kinds, it.kind)
+            && equal(&self.event_types, it.event_type)
+            && equal(&self.controllers, it.controller)
+            && any(&self.reason_prefixes, &|want| it.reason.starts_with(want))
+            && any(&self.note_contains, &|want| it.note.contains(want))
     }
 }
 
 impl Description {
-    /// Whether any of its interests is met.
+    /// Whether the event meets every field of any of its interests.
     #[must_use]
     pub fn wants(&self, object: &ObjectKey, record: &Record) -> bool {
-        self.interests.iter().any(|it| it.is_met_by(object, record))
+        let asked = Asked {
+            kind: object.kind(),
+            event_type: record.event_type(),
+            reason: record.reason(),
+            controller: record.controller(),
+            note: record.note(),
+        };
+        self.interests.iter().any(|it| it.is_met_by(&asked))
     }
 }
 

@@ -60,14 +60,13 @@ impl Info {
         let beside = [
             ("type", text("type")),
             ("reason", text("reason")),
-            ("component", text("reportingController")),
+            ("controller", text("reportingController")),
             ("count", self.event["deprecatedCount"].to_string()),
         ];
-        let beside = beside.into_iter().filter(|(_, it)| !it.is_empty());
         Line {
             text: text("note"),
             at: self.created * 1_000,
-            beside: beside.map(|(key, it)| (key.to_owned(), it)).collect(),
+            beside: beside.map(|(key, it)| (key.to_owned(), it)).into(),
         }
     }
 }
@@ -141,13 +140,17 @@ fn event(name: &str, created: u64, n_said: u64) -> Value {
 }
 
 fn line(it: &AdditionalReason) -> Line {
-    let beside = it.attributes.iter();
+    let report = &it.report;
+    let beside = [
+        ("type", report.event_type().to_owned()),
+        ("reason", report.reason().to_owned()),
+        ("controller", report.controller().to_owned()),
+        ("count", report.count().to_string()),
+    ];
     Line {
         text: it.text().to_owned(),
         at: it.at,
-        beside: beside
-            .map(|(key, value)| (key.to_owned(), value.to_owned()))
-            .collect(),
+        beside: beside.map(|(key, it)| (key.to_owned(), it)).into(),
     }
 }
 

@@ -1,11 +1,10 @@
 //! One line of history for each event of an object, as Flyte's `AdditionalReasons` has them.
 //!
 //! It reads what an event says of itself and never what it means: no finding, no verdict. What bounds
-//! its output is its input, one line an event.
+//! its output is its input, one line an event. What else Flyte shows beside a line (type, reason, component,
+//! count) is the event's own, and the host shows it beside any plugin's lines.
 
-use portent_sdk::{
-    AdditionalReason, Attribute, Description, Event, Interest, Outcome, Subject, classifier,
-};
+use portent_sdk::{AdditionalReason, Description, Interest, Outcome, Subject, classifier};
 
 classifier!(
     classify,
@@ -14,16 +13,14 @@ classifier!(
         "What the cluster said about an object, in order"
     )
     .interest(Interest::any())
-    .reads(["event.controller"])
+    // Nothing of what is optional; but to name nothing is to be given all. These are empty in 0.1.0.
+    .reads(["event.attributes"])
 );
 
 fn classify(subject: &Subject) -> Outcome {
     let mut reasons = Vec::with_capacity(subject.events.len());
     for (index, event) in subject.events.iter().enumerate() {
-        let reason = AdditionalReason {
-            attributes: attributes(event),
-            ..AdditionalReason::new(&event.note, event.created, index)
-        };
+        let reason = AdditionalReason::new(&event.note, event.created, index);
         // The host gives events in this order already, so the search ends where it begins, and a
         // sort's code would be larger than the rest of the plugin.
         let place = reasons
@@ -37,25 +34,10 @@ fn classify(subject: &Subject) -> Outcome {
     }
 }
 
-/// The keys of Flyte's `ReasonInfo.KubernetesEvent`. What is empty is left out.
-fn attributes(event: &Event) -> Vec<Attribute> {
-    let mut attributes = Vec::with_capacity(4);
-    let controller = event.controller.as_deref().unwrap_or_default();
-    for (key, value) in [
-        ("type", event.event_type.as_str()),
-        ("reason", &event.reason),
-        ("component", controller),
-    ] {
-        if !value.is_empty() {
-            attributes.push(Attribute::new(key, value));
-        }
-    }
-    attributes.push(Attribute::new("count", event.count));
-    attributes
-}
-
 #[cfg(test)]
 mod tests {
+    use portent_sdk::Event;
+
     use super::*;
 
     #[track_caller]
@@ -123,42 +105,5 @@ mod tests {
     #[test]
     fn no_events_are_no_lines() {
         check([], &[]);
-    }
-
-    #[track_caller]
-    fn check_attributes(event: &Event, want: &[(&str, &str)]) {
-        let attributes = attributes(event);
-        let got: Vec<_> = attributes
-            .iter()
-            .map(|it| (it.key.as_str(), it.value.as_str()))
-            .collect();
-        assert_eq!(got, want);
-    }
-
-    #[test]
-    fn a_line_says_who_reported_what_how_often() {
-        check_attributes(
-            &Event::warning("BackOff", "..")
-                .controller("kubelet")
-                .count(12),
-            &[
-                ("type", "Warning"),
-                ("reason", "BackOff"),
-                ("component", "kubelet"),
-                ("count", "12"),
-            ],
-        );
-    }
-
-    #[test]
-    fn what_is_empty_is_left_out() {
-        check_attributes(
-            &Event::new("", "", "note").controller(""),
-            &[("count", "1")],
-        );
-        check_attributes(
-            &Event::normal("", "note"),
-            &[("type", "Normal"), ("count", "1")],
-        );
     }
 }

@@ -11,22 +11,22 @@ use crate::{
 };
 
 pub(super) fn history_row(object: String, at: String, line: &AdditionalReason) -> Vec<Cell> {
-    let attribute = |key| line.attributes.get(key).unwrap_or_default();
-    let times = match attribute("count") {
-        "" | "1" => String::new(),
-        count => format!(" (x{})", Visible(count)),
+    let report = &line.report;
+    let times = match report.count() {
+        1 => String::new(),
+        count => format!(" (x{count})"),
     };
-    let event_type = Cell::new(Visible(attribute("type")));
+    let event_type = Cell::new(Visible(report.event_type()));
     vec![
         Cell::new(object),
         Cell::new(at),
-        if attribute("type") == "Warning" {
+        if report.event_type() == "Warning" {
             event_type.fg(Color::Yellow)
         } else {
             event_type
         },
-        Cell::new(Visible(attribute("reason"))),
-        Cell::new(Visible(attribute("component"))),
+        Cell::new(Visible(report.reason())),
+        Cell::new(Visible(report.controller())),
         Cell::new(format!("{}{times}", Visible(line.text()))),
     ]
 }
