@@ -20,6 +20,7 @@ use crate::process::{
 mod churn;
 mod gpu;
 mod live;
+mod reload;
 mod replay;
 mod store;
 mod swap;
@@ -27,6 +28,7 @@ mod swap;
 pub(crate) use churn::run as run_churn;
 pub(crate) use gpu::run as run_gpu;
 pub(crate) use live::run as run_live;
+pub(crate) use reload::run as run_reload;
 pub(crate) use replay::run as run_replay;
 pub(crate) use store::run as run_store;
 pub(crate) use swap::run as run_swap;

@@ -91,6 +91,8 @@ enum BenchOf {
     Store,
     /// 1,000 swaps of plugins under more than 1,000 Events a second: what is lost, how long Events wait, memory
     Swap,
+    /// The same of a running portent whose Events come from a real server, for some six minutes
+    Reload,
 }
 
 fn main() -> Result<ExitCode> {
@@ -113,6 +115,7 @@ fn main() -> Result<ExitCode> {
             (Some(BenchOf::Gpu), ..) => bench::run_gpu(),
             (Some(BenchOf::Store), ..) => bench::run_store(),
             (Some(BenchOf::Swap), ..) => bench::run_swap(),
+            (Some(BenchOf::Reload), ..) => bench::run_reload(),
             (None, true, _) => bench::run(Counts::Check),
             (None, false, true) => bench::run(Counts::Bless),
             (None, false, false) => bench::run(Counts::Show),

@@ -7,6 +7,7 @@
 
 pub(crate) mod apiserver;
 pub(crate) mod failed;
+pub(crate) mod reloads;
 pub(crate) mod running;
 pub(crate) mod testbed;
 

@@ -143,6 +143,12 @@ impl Running {
         parse(&self.changes)
     }
 
+    /// The lines that it wrote to stdout since this was asked last, and when each was read: for whom all
+    /// of them would be too many to hold.
+    pub(crate) fn take_changes(&self) -> Vec<(Instant, String)> {
+        std::mem::take(&mut *self.changes.lock().expect("nobody panics with it"))
+    }
+
     /// What it logged so far.
     pub(crate) fn log(&self) -> Vec<Value> {
         parse(&self.log).into_iter().map(|(_, it)| it).collect()
