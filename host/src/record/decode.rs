@@ -334,8 +334,33 @@ impl Value<'_> for UnixMs {
     /// RFC 3339. A time before 1970 is as unknown as one that cannot be read:
     /// Go writes the year 1 for "none".
     fn from_text(text: &str) -> Option<Self> {
-        u64::try_from(text.parse::<Timestamp>().ok()?.as_millisecond()).ok()
+        let millis = match of_whole_second(text.as_bytes()) {
+            Some(seconds) => seconds.saturating_mul(1_000),
+            None => text.parse::<Timestamp>().ok()?.as_millisecond(),
+        };
+        u64::try_from(millis).ok()
     }
+}
+
+/// The seconds since 1970 of `2026-09-01T01:01:00Z`, as the server writes nearly all times: a third of
+/// the price of reading what else a time may look like. `None` for anything else.
+fn of_whole_second(text: &[u8]) -> Option<i64> {
+    const FORM: &[u8; 20] = b"dddd-dd-ddTdd:dd:ddZ";
+    let text: &[u8; 20] = text.try_into().ok()?;
+    let fits = |(of_form, it): (&u8, &u8)| match of_form {
+        b'd' => it.is_ascii_digit(),
+        _ => of_form == it,
+    };
+    if !FORM.iter().zip(text).all(fits) {
+        return None;
+    }
+    let two = |at: usize| 10 * (text[at] - b'0') + (text[at + 1] - b'0');
+    let int = |at: usize| i8::try_from(two(at)).ok();
+    let year = 100 * i16::from(two(0)) + i16::from(two(2));
+    let day = jiff::civil::Date::new(year, int(5)?, int(8)?).ok()?;
+    let time = jiff::civil::Time::new(int(11)?, int(14)?, int(17)?, 0).ok()?;
+    let at = jiff::tz::Offset::UTC.to_timestamp(day.to_datetime(time)).ok()?;
+    Some(at.as_second())
 }
 
 impl Value<'_> for u32 {

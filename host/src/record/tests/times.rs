@@ -1,5 +1,7 @@
 //! When an Event was created, first seen and last seen, as it claims.
 
+use proptest::prelude::*;
+
 use super::*;
 
 /// Nine o'clock, and so many minutes.
@@ -181,4 +183,25 @@ fn a_time_that_is_yet_to_come_is_taken_for_now() {
     check_clamp(5, [1, 6, 7], [1, 5, 5]);
     check_clamp(5, [8, 6, 7], [5, 5, 5]);
     check_clamp(5, [8, 2, 3], [5, 2, 3]);
+}
+
+proptest! {
+    /// What is read the short way is what the library reads.
+    #[test]
+    fn a_time_is_read_alike_whichever_way_it_is_read(
+        text in "[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-6][0-9]:[0-6][0-9](Z|z|[+]00:00|[.][0-9]{1,9}Z)?",
+        at in 0..20_usize,
+        other in proptest::char::range(' ', '~'),
+    ) {
+        let mut damaged = text.clone();
+        damaged.replace_range(at..=at.min(text.len() - 1), &other.to_string());
+        for text in [text, damaged] {
+            let json = format!(r#"{{"eventTime": "{}"}}"#, text.replace(['\\', '"'], "?"));
+            let wire: WireEvent<'_> = serde_json::from_str(&json).unwrap();
+            let text = text.replace(['\\', '"'], "?");
+            let want = text.parse::<jiff::Timestamp>().ok();
+            let want = want.and_then(|it| u64::try_from(it.as_millisecond()).ok());
+            prop_assert_eq!(wire.event_time, want.unwrap_or(0), "{}", text);
+        }
+    }
 }
