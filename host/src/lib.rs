@@ -42,3 +42,4 @@ pub mod scope;
 pub mod sink;
 mod sync;
 pub mod text;
+pub mod yaml;

@@ -25,13 +25,15 @@ mod description;
 mod lift;
 mod limits;
 mod lower;
+mod purity;
 mod ticker;
 
-pub use admit::{Guest, LoadFailure, WIT_PACKAGE};
+pub use admit::{Given, Guest, LoadFailure, WIT_PACKAGE};
 pub use call::Spent;
 pub(crate) use description::is_name as is_plugin_name;
 pub use description::{Description, Interest, Reads};
 pub use limits::{LimitError, Limits};
+pub use purity::Impurity;
 
 use call::State;
 

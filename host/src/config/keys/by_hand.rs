@@ -5,14 +5,15 @@ use std::num::NonZeroUsize;
 
 use serde_json::{Map, Value as Json, json};
 
-use super::{Key, PodsConfig, TakenUp, WORKERS, plugins, pods};
+use super::{Key, PodsConfig, QuarantineConfig, TakenUp, WORKERS, plugins, pods};
 use crate::{
     config::{
         Config,
-        value::{Value as _, fields, list, text},
+        value::{Value as _, fields, list},
     },
     sandbox::Limits,
     scope::{Reach, SELECTOR_MAX_BYTES},
+    yaml::text,
 };
 
 /// A key without a range whose change needs a restart.
@@ -149,6 +150,22 @@ pub(super) fn of_plugins() -> Vec<Key> {
             &plugins::BYTES_DEFAULT,
             Some(&plugins::BYTES),
             |it| Some(it.plugins.bytes.show()),
+        ),
+        Key::of(
+            "plugins.quarantine.pause",
+            "How long a plugin is left alone at first. Then one batch is tried.",
+            TakenUp::Restart,
+            &QuarantineConfig::default().pause,
+            Some(&plugins::PAUSE),
+            |it| Some(it.plugins.quarantine.pause.show()),
+        ),
+        Key::of(
+            "plugins.quarantine.pauseMax",
+            "The longest pause. It doubles up to this while the batches that are tried fail. Where it is under `pause`, that stands.",
+            TakenUp::Restart,
+            &QuarantineConfig::default().pause_max,
+            Some(&plugins::PAUSE),
+            |it| Some(it.plugins.quarantine.pause_max.show()),
         ),
     ]
 }
