@@ -46,6 +46,10 @@ Example:
         output: PathBuf,
     },
     /// Say which plugins a running portent serves, and what became of those that it does not.
+    ///
+    /// Exits with 0 when all of them serve and nothing is wrong, with 1 when a version failed to
+    /// load, is quarantined or impure, or a plugin does not serve, and with 2 when portent could
+    /// not be asked.
     #[command(
         after_help = "Example:\n  kubectl port-forward deploy/portent 8081\n  portent plugin status"
     )]
