@@ -27,7 +27,7 @@ use super::{
 use crate::{
     outcome::{Generation, Provenance},
     reason::{Reason, Step},
-    sandbox::{LoadFailure, STACK_MIN_BYTES, Sandbox},
+    sandbox::{Compilations, LoadFailure, STACK_MIN_BYTES, Sandbox},
     text::Visible,
 };
 
@@ -109,6 +109,12 @@ impl Loader {
     #[must_use]
     pub fn board(&self) -> &Arc<Board> {
         &self.board
+    }
+
+    /// What became of the components that were to be compiled.
+    #[must_use]
+    pub fn compilations(&self) -> &Arc<Compilations> {
+        self.sandbox.compilations()
     }
 
     /// Loads what is there now, without waiting for it to settle: there is nothing that it

@@ -28,6 +28,7 @@ use crate::{
     outcome::{Change, Finding, Outcomes, Status as Holds},
     plugins::{Board, Serving, State},
     reason::Reason,
+    sandbox::{Compilations, Miss},
     sink::{Outbox, Traffic},
     store::{Store, Totals},
     watch::{Phase, Status},
@@ -52,6 +53,7 @@ pub(super) struct Sources {
     pub(super) counters: Arc<Counters>,
     pub(super) watches: Vec<Arc<Status>>,
     pub(super) board: Arc<Board>,
+    pub(super) compilations: Arc<Compilations>,
     /// Subjects that wait only because a plugin is another.
     pub(super) backlog: AtomicU64,
     /// Results that came after their plugin was removed.
@@ -74,6 +76,7 @@ impl Sources {
         counters: Arc<Counters>,
         watches: Vec<Arc<Status>>,
         board: Arc<Board>,
+        compilations: Arc<Compilations>,
         outbox: Outbox,
     ) -> Self {
         Self {
@@ -82,6 +85,7 @@ impl Sources {
             counters,
             watches,
             board,
+            compilations,
             backlog: AtomicU64::new(0),
             late: AtomicU64::new(0),
             later: Mutex::default(),
@@ -192,6 +196,15 @@ impl Series<'_, '_> {
     }
 }
 
+impl Series<'_, '_> {
+    fn seconds(&mut self, name: &str, help: &str, value: f64) -> fmt::Result {
+        let seconds = ConstCounter::new(value);
+        let metric_type = seconds.metric_type();
+        let encoder = self.0.encode_descriptor(name, help, None, metric_type)?;
+        seconds.encode(encoder)
+    }
+}
+
 fn labelled(all: &BTreeMap<FindingLabels, u64>) -> Vec<(Labels<'_, 4>, u64)> {
     let labelled = all
         .iter()
@@ -222,6 +235,7 @@ impl Collector for Sources {
         self.holdings(&mut to)?;
         self.watches(&mut to)?;
         self.plugins(&mut to)?;
+        self.compilations(&mut to)?;
         self.pods(&mut to)?;
         self.findings(&mut to)?;
         self.changes(&mut to)?;
@@ -575,6 +589,33 @@ impl Sources {
         )
     }
 
+    fn compilations(&self, to: &mut Series<'_, '_>) -> fmt::Result {
+        let counts = &*self.compilations;
+        let result = |word, count: &AtomicU64| ([("result", word)], count.load(Relaxed));
+        to.counter(
+            "portent_plugin_compilations",
+            "Components that code was wanted of, by where it came from or why there is none",
+            [
+                result("compiled", &counts.compiled),
+                result("cached", &counts.cached),
+                result("shared", &counts.shared),
+                result("over-limit", &counts.over_limit),
+                result("failed", &counts.failed),
+            ],
+        )?;
+        to.seconds(
+            "portent_plugin_compile_seconds",
+            "Time that compiling took, by the clock on the wall",
+            counts.spent().as_secs_f64(),
+        )?;
+        let misses = counts.misses();
+        to.counter(
+            "portent_plugin_cache_misses",
+            "Times that code was not taken from the cache, by why",
+            misses.map(|(why, n)| ([("reason", Miss::as_str(why))], n)),
+        )
+    }
+
     fn findings(&self, to: &mut Series<'_, '_>) -> fmt::Result {
         let mut active = BTreeMap::<FindingLabels, u64>::new();
         self.outcomes.for_each(|_, all| {
@@ -666,14 +707,11 @@ fn process(to: &mut Series<'_, '_>) -> fmt::Result {
         Some(f64::from(user) + f64::from(system))
     });
     if let Some(ticks) = ticks {
-        let seconds = ConstCounter::new(ticks / TICKS_PER_SECOND);
-        let encoder = to.0.encode_descriptor(
+        to.seconds(
             "process_cpu_seconds",
             "User and system CPU time",
-            None,
-            seconds.metric_type(),
+            ticks / TICKS_PER_SECOND,
         )?;
-        seconds.encode(encoder)?;
     }
     Ok(())
 }
