@@ -31,6 +31,7 @@ pub mod sandbox;
 pub mod store;
 pub mod subject;
 
+pub mod apart;
 pub mod componentize;
 pub mod config;
 mod files;

@@ -65,7 +65,7 @@ impl Plugin {
     pub fn load(sandbox: &Sandbox, path: &Path) -> Result<Self, LoadFailure> {
         let bytes = read(path, sandbox.limits().component_bytes)?;
         let settings = Settings::read(path)?;
-        let go_with = |schema: &str| settings.go_with(schema);
+        let go_with = |schema: &str| settings.go_with(sandbox, schema);
         let guest = sandbox.admit_in_steps(&bytes, settings.given(&go_with), &mut |_| {})?;
         let description = guest.description();
         let provenance = Provenance {

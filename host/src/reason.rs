@@ -48,6 +48,8 @@ reasons! {
     ForbiddenImport = "forbidden-import",
     /// It could not be compiled.
     CompileFailed = "compile-failed",
+    /// Compiling it took more time or memory than allowed.
+    CompileLimit = "compile-limit",
     /// No instance of it could be made: a type differs from the contract, its start trapped, or it wants more than the limits.
     InstantiateFailed = "instantiate-failed",
     /// `describe` trapped, or ran too long.

@@ -158,6 +158,7 @@ impl Run {
             Arc::clone(live.counters()),
             watches,
             Arc::clone(loader.board()),
+            Arc::clone(loader.compilations()),
             outbox.clone(),
         ));
         let admin = Arc::new(Admin {

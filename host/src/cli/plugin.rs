@@ -103,7 +103,7 @@ impl Plugin {
 }
 
 fn check(file: &std::path::Path, limits: &LimitArgs) -> anyhow::Result<ExitCode> {
-    let sandbox = Sandbox::new(limits.limits()?)?;
+    let sandbox = Sandbox::with(limits.limits()?, super::compiler(), None)?;
     let loaded = on_guest_stack(|| plugins::Plugin::load(&sandbox, file));
     let mut to = io::stdout().lock();
     let shown = Visible(&file.display().to_string()).to_string();

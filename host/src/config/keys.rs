@@ -161,6 +161,8 @@ pub struct PluginsConfig {
     pub poll: Period,
     /// Bytes of compiled code of all plugins together.
     pub bytes: Size,
+    /// The folder in which compiled code is kept, if it is.
+    pub cache: Option<PathBuf>,
     /// How long a plugin is left alone whose calls fail.
     pub quarantine: QuarantineConfig,
 }

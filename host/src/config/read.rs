@@ -221,6 +221,7 @@ impl Reader<'_> {
                 Some(&plugins::PAUSE),
             ),
         };
+        let cache = self.cache();
         let directory = self.root.at(PATH);
         if let Some(What::Text(it)) = directory.map(|it| &it.what)
             && !it.is_empty()
@@ -232,6 +233,7 @@ impl Reader<'_> {
                 poll,
                 bytes,
                 quarantine,
+                cache,
             });
         }
         let not = directory.map_or_else(|| "is missing".to_owned(), Node::not_this);
@@ -240,6 +242,22 @@ impl Reader<'_> {
         let what = format!("{not}: write the folder of the plugins, for example `/plugins`");
         self.problems
             .add(place.unwrap_or(self.root.place), PATH, &what);
+        None
+    }
+
+    fn cache(&mut self) -> Option<PathBuf> {
+        const PATH: &str = "plugins.cache";
+        let node = self.root.at(PATH)?;
+        if let What::Text(it) = &node.what
+            && !it.is_empty()
+        {
+            return Some(PathBuf::from(it));
+        }
+        let what = format!(
+            "{}: write a folder that is nobody else's, for example `/var/cache/portent/plugins`",
+            node.not_this()
+        );
+        self.problems.add(node.place, PATH, &what);
         None
     }
 

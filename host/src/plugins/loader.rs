@@ -28,7 +28,7 @@ use super::{
 use crate::{
     outcome::{Generation, Provenance},
     reason::{Reason, Step},
-    sandbox::{LoadFailure, STACK_MIN_BYTES, Sandbox},
+    sandbox::{Compilations, LoadFailure, STACK_MIN_BYTES, Sandbox},
     text::Visible,
 };
 
@@ -110,6 +110,12 @@ impl Loader {
     #[must_use]
     pub fn board(&self) -> &Arc<Board> {
         &self.board
+    }
+
+    /// What became of the components that were to be compiled.
+    #[must_use]
+    pub fn compilations(&self) -> &Arc<Compilations> {
+        self.sandbox.compilations()
     }
 
     /// Loads what is there now, without waiting for it to settle: there is nothing that it
@@ -347,7 +353,7 @@ impl Loader {
             ));
         }
         passed(Step::Verified);
-        let go_with = |schema: &str| settings.go_with(schema);
+        let go_with = |schema: &str| settings.go_with(&self.sandbox, schema);
         let given = settings.given(&go_with);
         let guest = self.sandbox.admit_in_steps(&bytes, given, &mut passed)?;
         let others = || {

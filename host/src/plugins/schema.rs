@@ -5,9 +5,10 @@
 //! the validator do is counted before the validator runs (`cost`): references that go round in
 //! circles, and choices within choices that take twice as long with each.
 //!
-//! Bytes in, problems out: it knows no file, and can run wherever there are bounds on it.
+//! Bytes in, problems out: it knows no file. The program that serves has it done in a child
+//! ([`apart`]), for what nobody thought of.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, path::Path, time::Duration};
 
 use jsonschema::{
     PatternOptions, ValidationError, Validator,
@@ -16,7 +17,10 @@ use jsonschema::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::text::cut;
+use crate::{
+    apart::{self, Bounds, Failure, Task},
+    text::cut,
+};
 
 mod cost;
 
@@ -86,6 +90,56 @@ pub fn check(schema: &[u8], settings: &[u8]) -> Result<(), Wrong> {
     let n_more = problems.len().saturating_sub(PROBLEMS_MAX);
     problems.truncate(PROBLEMS_MAX);
     Err(Wrong::Settings(problems, n_more))
+}
+
+/// What the check may take in a child: the largest schema and settings that are looked at took
+/// 0.2 s and 60 MB.
+const BOUNDS: Bounds = Bounds {
+    memory_bytes: 512 << 20,
+    time: Duration::from_secs(10),
+};
+
+/// As [`check`], in a child of this program, where it is bounded whatever the schema has found.
+///
+/// # Errors
+///
+/// As [`check`]; and that the schema takes more than it may.
+pub(super) fn check_apart(program: &Path, schema: &str, settings: &str) -> Result<(), Wrong> {
+    let input = serde_json::to_vec(&(schema, settings));
+    let input = input.map_err(|err| Wrong::Schema(err.to_string()))?;
+    let answer = apart::run(program, Task::CheckSettings, BOUNDS, &input);
+    let answer = answer.map_err(|failure| match failure {
+        Failure::Time => {
+            let seconds = BOUNDS.time.as_secs();
+            Wrong::Schema(format!(
+                "to hold the settings against it takes over {seconds} s"
+            ))
+        }
+        Failure::Memory => {
+            let bytes = BOUNDS.memory_bytes;
+            Wrong::Schema(format!(
+                "to hold the settings against it takes over {bytes} bytes"
+            ))
+        }
+        it => Wrong::Schema(format!("while the settings were held against it, {it}")),
+    })?;
+    let answer: Result<Result<(), Wrong>, _> = serde_json::from_slice(&answer);
+    answer.unwrap_or_else(|err| {
+        Err(Wrong::Schema(format!(
+            "the child said something else: {err}"
+        )))
+    })
+}
+
+/// The child's side: the work of [`Task::CheckSettings`].
+///
+/// # Errors
+///
+/// If that is no schema and settings.
+pub fn answer(input: &[u8]) -> Result<Vec<u8>, Failure> {
+    let refused = |err: serde_json::Error| Failure::Refused(err.to_string());
+    let (schema, settings): (String, String) = serde_json::from_slice(input).map_err(refused)?;
+    serde_json::to_vec(&check(schema.as_bytes(), settings.as_bytes())).map_err(refused)
 }
 
 fn compile(schema: &Value) -> Result<Validator, Wrong> {

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use super::schema::{self, Wrong};
 use crate::{
     reason::Reason,
-    sandbox::{Given, LoadFailure},
+    sandbox::{Given, LoadFailure, Sandbox},
     text::{Visible, cut},
     yaml::{self, Node, Place, What},
 };
@@ -103,8 +103,12 @@ impl Settings {
     }
 
     /// Says whether they go with the schema that their plugin describes them with.
-    pub(super) fn go_with(&self, schema: &str) -> Result<(), LoadFailure> {
-        let (problems, n_more) = match schema::check(schema.as_bytes(), self.json.as_bytes()) {
+    pub(super) fn go_with(&self, sandbox: &Sandbox, schema: &str) -> Result<(), LoadFailure> {
+        let checked = match sandbox.program() {
+            Some(program) => schema::check_apart(program, schema, &self.json),
+            None => schema::check(schema.as_bytes(), self.json.as_bytes()),
+        };
+        let (problems, n_more) = match checked {
             Ok(()) => return Ok(()),
             Err(Wrong::Schema(what)) => {
                 let what = format!("settings-schema: {}", Visible(&what));

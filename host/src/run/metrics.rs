@@ -29,6 +29,7 @@ use crate::{
     outcome::{Change, Finding, Outcomes, Status as Holds},
     plugins::{Board, Serving, State},
     reason::Reason,
+    sandbox::{Compilations, Miss},
     sink::{Outbox, Traffic},
     store::{Store, Totals},
     watch::{Phase, Status},
@@ -75,6 +76,7 @@ pub(super) struct Sources {
     /// Of watches that have ended, by resource: what was undecodable, and what too long.
     ended: Mutex<BTreeMap<&'static str, [u64; 2]>>,
     pub(super) board: Arc<Board>,
+    pub(super) compilations: Arc<Compilations>,
     /// Subjects that wait only because a plugin is another.
     pub(super) backlog: AtomicU64,
     /// Results that came after their plugin was removed.
@@ -97,6 +99,7 @@ impl Sources {
         counters: Arc<Counters>,
         watches: Vec<Arc<Status>>,
         board: Arc<Board>,
+        compilations: Arc<Compilations>,
         outbox: Outbox,
     ) -> Self {
         Self {
@@ -106,6 +109,7 @@ impl Sources {
             watches: Mutex::new(watches.into_iter().map(Watch::First).collect()),
             ended: Mutex::default(),
             board,
+            compilations,
             backlog: AtomicU64::new(0),
             late: AtomicU64::new(0),
             held: Mutex::default(),
@@ -252,7 +256,7 @@ impl Series<'_, '_> {
 }
 
 impl Series<'_, '_> {
-    fn seconds<'a, const N: usize>(
+    fn durations<'a, const N: usize>(
         &mut self,
         name: &str,
         help: &str,
@@ -265,6 +269,13 @@ impl Series<'_, '_> {
             gauge.encode(family.encode_family(&labels.as_slice())?)?;
         }
         Ok(())
+    }
+
+    fn seconds(&mut self, name: &str, help: &str, value: f64) -> fmt::Result {
+        let seconds = ConstCounter::new(value);
+        let metric_type = seconds.metric_type();
+        let encoder = self.0.encode_descriptor(name, help, None, metric_type)?;
+        seconds.encode(encoder)
     }
 }
 
@@ -298,6 +309,7 @@ impl Collector for Sources {
         self.holdings(&mut to)?;
         self.watches(&mut to)?;
         self.plugins(&mut to)?;
+        self.compilations(&mut to)?;
         self.pods(&mut to)?;
         self.findings(&mut to)?;
         self.changes(&mut to)?;
@@ -622,7 +634,7 @@ impl Sources {
             one(self.late.load(Relaxed)),
         )?;
         let held = self.held_by_swaps();
-        to.seconds(
+        to.durations(
             "portent_plugin_swap_pause_seconds",
             "How long swaps kept everything else from going on: the last one, and the longest",
             [
@@ -681,6 +693,33 @@ impl Sources {
             "portent_plugin_failures",
             "Subjects that a plugin gave no outcome for, by why",
             failures,
+        )
+    }
+
+    fn compilations(&self, to: &mut Series<'_, '_>) -> fmt::Result {
+        let counts = &*self.compilations;
+        let result = |word, count: &AtomicU64| ([("result", word)], count.load(Relaxed));
+        to.counter(
+            "portent_plugin_compilations",
+            "Components that code was wanted of, by where it came from or why there is none",
+            [
+                result("compiled", &counts.compiled),
+                result("cached", &counts.cached),
+                result("shared", &counts.shared),
+                result("over-limit", &counts.over_limit),
+                result("failed", &counts.failed),
+            ],
+        )?;
+        to.seconds(
+            "portent_plugin_compile_seconds",
+            "Time that compiling took, by the clock on the wall",
+            counts.spent().as_secs_f64(),
+        )?;
+        let misses = counts.misses();
+        to.counter(
+            "portent_plugin_cache_misses",
+            "Times that code was not taken from the cache, by why",
+            misses.map(|(why, n)| ([("reason", Miss::as_str(why))], n)),
         )
     }
 
@@ -775,14 +814,11 @@ fn process(to: &mut Series<'_, '_>) -> fmt::Result {
         Some(f64::from(user) + f64::from(system))
     });
     if let Some(ticks) = ticks {
-        let seconds = ConstCounter::new(ticks / TICKS_PER_SECOND);
-        let encoder = to.0.encode_descriptor(
+        to.seconds(
             "process_cpu_seconds",
             "User and system CPU time",
-            None,
-            seconds.metric_type(),
+            ticks / TICKS_PER_SECOND,
         )?;
-        seconds.encode(encoder)?;
     }
     Ok(())
 }

@@ -8,11 +8,11 @@
 use std::{sync::Arc, time::Instant};
 
 use wasmparser::{Encoding, Parser, Payload};
-use wasmtime::component::Component;
 
 use super::{
     Description, Limits, Sandbox, bindings,
     call::{Instance, Spent, State, one_line},
+    compile::Compiled,
     description::Interest,
 };
 use crate::{
@@ -55,7 +55,7 @@ pub struct Guest {
     pub(super) limits: Arc<Limits>,
     wit: String,
     imports: Vec<String>,
-    n_compiled_bytes: usize,
+    code: Arc<Compiled>,
 }
 
 impl std::fmt::Debug for Guest {
@@ -82,7 +82,7 @@ impl Guest {
     /// Bytes that its compiled code takes.
     #[must_use]
     pub fn n_compiled_bytes(&self) -> usize {
-        self.n_compiled_bytes
+        self.code.n_bytes()
     }
 
     /// What it imports.
@@ -135,16 +135,17 @@ impl Sandbox {
         check_imports(&names.imports)?;
         passed(Step::Inspected);
 
-        let compiled = Component::new(&self.engine, bytes).map_err(|err| {
-            LoadFailure::new(Reason::CompileFailed, one_line(&format!("{err:#}")))
-        })?;
-        let pre = self.linker.instantiate_pre(&compiled).map_err(|err| {
-            let message = format!(
-                "{}; a classifier may import nothing but `log`",
-                one_line(&format!("{err:#}"))
-            );
-            LoadFailure::new(Reason::ForbiddenImport, message)
-        })?;
+        let code = self.compiled(bytes)?;
+        let pre = self
+            .linker
+            .instantiate_pre(&code.component)
+            .map_err(|err| {
+                let message = format!(
+                    "{}; a classifier may import nothing but `log`",
+                    one_line(&format!("{err:#}"))
+                );
+                LoadFailure::new(Reason::ForbiddenImport, message)
+            })?;
         let pre = bindings::PluginPre::new(pre).map_err(|err| {
             LoadFailure::new(Reason::AbiUnsupported, one_line(&format!("{err:#}")))
         })?;
@@ -184,9 +185,8 @@ impl Sandbox {
             .map_err(|it| refused(&it.to_string()))?
             .map_err(|it| refused(&one_line(&it)))?;
         passed(Step::Configured);
-        let range = compiled.image_range();
         let guest = Guest {
-            n_compiled_bytes: range.end.addr() - range.start.addr(),
+            code,
             pre,
             name,
             description,

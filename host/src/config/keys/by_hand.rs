@@ -151,6 +151,18 @@ pub(super) fn of_plugins() -> Vec<Key> {
             Some(&plugins::BYTES),
             |it| Some(it.plugins.bytes.show()),
         ),
+        key(
+            "plugins.cache",
+            "The folder in which compiled plugins are kept, so that a start compiles nothing. It is made if it is not \
+             there, and has to be nobody else's. It takes 512Mi at most.",
+            "a path",
+            Some("none: each start compiles"),
+            json!({"type": "string", "minLength": 1}),
+            |it| {
+                let cache = it.plugins.cache.as_ref()?;
+                Some(text(&cache.to_string_lossy()))
+            },
+        ),
         Key::of(
             "plugins.quarantine.pause",
             "How long a plugin is left alone at first. Then one batch is tried.",
