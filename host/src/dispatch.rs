@@ -113,6 +113,7 @@ struct Done {
     plugin: Arc<Plugin>,
     results: Results,
     spent: Spent,
+    is_sample: bool,
     again: Option<Result<(), Impurity>>,
 }
 
@@ -161,6 +162,7 @@ impl Dispatcher {
                 plugin: it.plugin,
                 results,
                 spent,
+                is_sample: it.is_sample,
                 again,
             }
         };
@@ -343,9 +345,7 @@ impl Dispatcher {
             let Some(done) = self.workers.next() else {
                 break;
             };
-            if let Some(Err(it)) = &done.again {
-                self.samples.found(&done.plugin, it);
-            }
+            self.samples.back(&done);
             self.merge(&done.plugin, done.results, on_change);
         }
     }
@@ -382,15 +382,14 @@ impl Dispatcher {
         on_report: &mut dyn FnMut(Report<'_>),
     ) {
         while let Some(done) = self.workers.finished() {
+            self.samples.back(&done);
             let Done {
                 plugin,
                 results,
                 spent,
                 again,
+                ..
             } = done;
-            if let Some(Err(it)) = &again {
-                self.samples.found(&plugin, it);
-            }
             let failed = results.iter().filter_map(|(_, it)| it.as_ref().err());
             let failures: Vec<_> = failed.map(|it| it.reason).collect();
             on_report(Report {

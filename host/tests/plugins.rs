@@ -497,6 +497,55 @@ fn a_plugin_whose_calls_fail_is_left_alone_tried_again_and_well_with_another_ver
     assert_eq!(stamps, ["01", "02"]);
 }
 
+/// A guest that describes its settings so.
+fn described(schema: &str) -> Vec<u8> {
+    let text = schema.replace('"', "\\\"");
+    let own = format!(
+        "(data (i32.const 0x12c) (i32 1 0x800 {}))\n(data (i32.const 0x800) \"{text}\")",
+        schema.len()
+    );
+    component_of("a", &own)
+}
+
+#[test]
+fn settings_are_held_against_what_their_plugin_describes_and_so_is_that_against_what_it_may() {
+    let why_not = |schema: &str, settings: &str| {
+        let mut path = Path::new(Terms::default());
+        path.write("a.wasm", &described(schema));
+        path.write("a.yaml", settings.as_bytes());
+        let set = path.load();
+        let failed = set.as_ref().map_or_else(|| path.failures(), |_| Vec::new());
+        failed.first().copied()
+    };
+    let schema = r#"{"properties": {"a": {"type": "string"}}, "required": ["a"]}"#;
+    assert_eq!(why_not(schema, "a: x"), None);
+    assert_eq!(why_not(schema, "a: 1"), Some(Reason::SettingsInvalid));
+    assert_eq!(why_not(schema, ""), Some(Reason::SettingsInvalid));
+    for schema in [
+        "{",
+        "7",
+        r#"{"type": "txt"}"#,
+        r##"{"$ref": "#"}"##,
+        r#"{"$ref": "file:///etc/passwd"}"#,
+        r#"{"patternProperties": {"(?=a)b": {}}}"#,
+    ] {
+        assert_eq!(
+            why_not(schema, "a: 1"),
+            Some(Reason::DescriptionInvalid),
+            "{schema}"
+        );
+    }
+}
+
+impl Path {
+    /// Why what the folder holds does not serve.
+    fn failures(&self) -> Vec<Reason> {
+        let entries = self.loader.board().entries();
+        let newest = entries.iter().filter_map(|it| it.newest.as_ref());
+        newest.filter_map(|(_, state)| state.reason()).collect()
+    }
+}
+
 /// A guest that behaves well on trial, and answers batches with a poisonous subject in them so.
 fn with_poison(name: &str, misbehave: &str) -> Vec<u8> {
     let head = "(func $misbehave (param $subjects i32) (param $n i32) (result i32)";

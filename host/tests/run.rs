@@ -795,9 +795,10 @@ fn what_no_plugin_is_interested_in_any_more_is_watched_no_more_and_listed_anew_w
         if it.is_watch() {
             return Answer::Pieces(Vec::new(), Then::Silence);
         }
-        let items = match is_of_nodes(it) {
-            true => vec![about_a_node("e-node", "n"), about_a_node("e-other", "m")],
-            false => vec![event("e-pod", 9, "p")],
+        let items = if is_of_nodes(it) {
+            vec![about_a_node("e-node", "n"), about_a_node("e-other", "m")]
+        } else {
+            vec![event("e-pod", 9, "p")]
         };
         Answer::json(list(10, "", &items))
     });

@@ -69,6 +69,11 @@ fn only_the_sandbox_names_wasmtime() {
 }
 
 #[test]
+fn only_what_holds_settings_against_schemas_names_jsonschema() {
+    check_only_in("jsonschema", &["plugins/schema"]);
+}
+
+#[test]
 fn only_the_author_tool_names_wit_component() {
     check_only_in("wit_component", &["componentize.rs"]);
 }
@@ -135,7 +140,8 @@ fn what_many_use_uses_little() {
         ("sync", &[]),
         ("files", &["sync"]),
         ("scope", &["text"]),
-        ("config", &["config", "sandbox", "scope", "text"]),
+        ("yaml", &["text"]),
+        ("config", &["config", "sandbox", "scope", "text", "yaml"]),
         ("watch", &["pods", "record", "scan", "scope", "text"]),
         ("output", &["outcome", "record", "subject", "text"]),
         ("sink", &["outcome", "output", "subject", "sync"]),

@@ -48,13 +48,15 @@ pub(super) fn classify(
         until,
         ..
     } = classified;
-    let again = is_sample.then(|| {
+    let again = if is_sample {
         let said = asked.iter().zip(&outcomes);
-        let said: Vec<_> = said
-            .filter_map(|(it, said)| Some((it, said.as_ref().ok()?)))
-            .collect();
-        guest.impurity(&said, until).map_or(Ok(()), Err)
-    });
+        let said = said.filter_map(|(it, said)| Some((it, said.as_ref().ok()?)));
+        let said: Vec<_> = said.collect();
+        // Of one, nothing can be told.
+        (1 < said.len()).then(|| guest.impurity(&said, until).map_or(Ok(()), Err))
+    } else {
+        None
+    };
     let silent = silent.into_iter().map(|it| (it, Ok(Outcome::default())));
     let results = asked.into_iter().zip(outcomes).chain(silent).collect();
     Answer {

@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Batch;
+use super::{Batch, Done};
 use crate::{
     plugins::Plugin,
     sandbox::Impurity,
@@ -41,10 +41,25 @@ impl Samples {
         sample.n_batches % SAMPLE_EVERY == 1
     }
 
-    /// Takes note of what was found.
-    pub(super) fn found(&mut self, plugin: &Plugin, found: &Impurity) {
-        let sample = self.0.entry(Batch::lane_of(plugin)).or_default();
-        if std::mem::replace(&mut sample.is_impure, true) {
+    /// Takes note of a batch that is back.
+    pub(super) fn back(&mut self, done: &Done) {
+        match &done.again {
+            Some(Err(it)) => self.found(&done.plugin, it),
+            Some(Ok(())) => {}
+            // Too few of its subjects had an answer: the next one it is.
+            None if done.is_sample => {
+                if let Some(sample) = self.0.get_mut(&Batch::lane_of(&done.plugin)) {
+                    sample.n_batches = 0;
+                }
+            }
+            None => {}
+        }
+    }
+
+    fn found(&mut self, plugin: &Plugin, found: &Impurity) {
+        // One that serves no more is nobody's concern.
+        let sample = self.0.get_mut(&Batch::lane_of(plugin));
+        if sample.is_none_or(|it| std::mem::replace(&mut it.is_impure, true)) {
             return;
         }
         let Impurity { subject, what } = found;

@@ -300,6 +300,27 @@ fn what_doubles_with_each_step_is_refused_before_it_is_tried() {
     );
 }
 
+/// What is let through takes far less than a child may, and in this process, too.
+#[test]
+fn the_dearest_schema_that_is_let_through_is_held_against_settings_in_time() {
+    // 300,000 evaluations, and errors of as many.
+    let dear = doubling(16, "anyOf");
+    let began = std::time::Instant::now();
+    assert!(matches!(wrong(&dear, &json!({})), Wrong::Settings(..)));
+    let took = began.elapsed();
+    assert!(took < BOUNDS.time, "{took:?}");
+    println!("{took:?}");
+}
+
+#[test]
+fn what_a_child_says_is_what_is_said_here() {
+    let schema = of_one(&json!({"type": "string"})).to_string();
+    let input = serde_json::to_vec(&(&schema, "{\"a\":1}")).unwrap();
+    let answer: Result<(), Wrong> = serde_json::from_slice(&answer(&input).unwrap()).unwrap();
+    assert_eq!(answer, check(schema.as_bytes(), b"{\"a\":1}"));
+    assert!(matches!(answer, Err(Wrong::Settings(..))));
+}
+
 /// As deep as it may be is held against settings, on the stack that it has; deeper is refused.
 #[test]
 fn how_deep_and_how_many_is_bounded_on_both_sides() {
