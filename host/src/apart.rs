@@ -254,7 +254,10 @@ fn signal_name(signal: i32) -> String {
         (Signal::BUS, "SIGBUS"),
         (Signal::FPE, "SIGFPE"),
         (Signal::ILL, "SIGILL"),
-        (Signal::KILL, "SIGKILL, as the system does when it has no memory left"),
+        (
+            Signal::KILL,
+            "SIGKILL, as the system does when it has no memory left",
+        ),
         (Signal::SEGV, "SIGSEGV"),
         (Signal::SYS, "SIGSYS"),
         (Signal::TERM, "SIGTERM"),

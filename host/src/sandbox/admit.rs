@@ -120,13 +120,16 @@ impl Sandbox {
         passed(Step::Inspected);
 
         let code = self.compiled(bytes)?;
-        let pre = self.linker.instantiate_pre(&code.component).map_err(|err| {
-            let message = format!(
-                "{}; a classifier may import nothing but `log`",
-                one_line(&format!("{err:#}"))
-            );
-            LoadFailure::new(Reason::ForbiddenImport, message)
-        })?;
+        let pre = self
+            .linker
+            .instantiate_pre(&code.component)
+            .map_err(|err| {
+                let message = format!(
+                    "{}; a classifier may import nothing but `log`",
+                    one_line(&format!("{err:#}"))
+                );
+                LoadFailure::new(Reason::ForbiddenImport, message)
+            })?;
         let pre = bindings::PluginPre::new(pre).map_err(|err| {
             LoadFailure::new(Reason::AbiUnsupported, one_line(&format!("{err:#}")))
         })?;

@@ -223,9 +223,13 @@ impl Cache {
         let wanted = header(key, &code);
         if found != *wanted {
             let of_another = MAGIC.len()..MAGIC.len() + 32;
-            let is_whole = found.starts_with(MAGIC)
-                && found[of_another.end..] == wanted[of_another.end..];
-            return Err(if is_whole { Miss::Foreign } else { Miss::Damaged });
+            let is_whole =
+                found.starts_with(MAGIC) && found[of_another.end..] == wanted[of_another.end..];
+            return Err(if is_whole {
+                Miss::Foreign
+            } else {
+                Miss::Damaged
+            });
         }
         // That it was used just now is for the order in which entries go.
         file.set_modified(now()).ok();

@@ -159,7 +159,9 @@ impl Sandbox {
             counts.shared.fetch_add(1, Relaxed);
             return Ok(known);
         }
-        let entry = cache.as_ref().map(|it| (it, Key::new(&digest, &self.engine)));
+        let entry = cache
+            .as_ref()
+            .map(|it| (it, Key::new(&digest, &self.engine)));
         let cached = entry.as_ref().and_then(|(cache, key)| {
             // What an engine does not take is of another, whatever its entry says.
             let found = cache.get(key);
@@ -244,3 +246,6 @@ impl Sandbox {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
