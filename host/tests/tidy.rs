@@ -74,6 +74,27 @@ fn only_what_holds_settings_against_schemas_names_jsonschema() {
 }
 
 #[test]
+fn unsafe_code_and_other_processes_are_where_they_are_argued_for() {
+    check_only_in("unsafe ", &["memory.rs", "sandbox/compile.rs"]);
+    check_only_in("Component::deserialize", &["sandbox/compile.rs"]);
+    check_only_in("Component::new", &[]);
+    check_only_in(
+        "Command::new",
+        &["apart.rs", "apart/tests.rs", "sandbox/cache/tests.rs"],
+    );
+    // What compiles in its own process has no bounds: the commands never do.
+    check_only_in(
+        "Sandbox::new(",
+        &[
+            "sandbox/compile/tests.rs",
+            "plugins/tests.rs",
+            "plugins/loader/tests.rs",
+        ],
+    );
+    check_only_in("Compiler::Here", &["sandbox.rs", "sandbox/compile"]);
+}
+
+#[test]
 fn only_the_author_tool_names_wit_component() {
     check_only_in("wit_component", &["componentize.rs"]);
 }
@@ -136,6 +157,7 @@ fn nothing_that_is_used_uses_who_uses_it() {
 fn what_many_use_uses_little() {
     for (of, may_name) in [
         ("text", &[][..]),
+        ("apart", &[]),
         ("reason", &[]),
         ("sync", &[]),
         ("files", &["sync"]),

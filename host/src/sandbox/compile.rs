@@ -255,3 +255,6 @@ impl Sandbox {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
