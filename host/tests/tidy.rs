@@ -128,7 +128,16 @@ fn what_is_modelled_takes_what_it_shares_from_where_the_model_puts_its_own() {
 
 #[test]
 fn only_what_asks_a_cluster_names_kube() {
-    check_only_in("kube::", &["watch", "check.rs", "explain/ask.rs", "run.rs"]);
+    check_only_in(
+        "kube::",
+        &[
+            "watch",
+            "check.rs",
+            "explain/ask.rs",
+            "run.rs",
+            "run/watches.rs",
+        ],
+    );
     let clis = ["cli/check.rs", "cli/explain.rs"];
     check_only_in(
         "tokio::",
