@@ -3,6 +3,9 @@
 //! One thread writes versions into a folder and loads them, as `portent run` does but for the quarter of a
 //! second that it lets a file settle; the other is the live path, with a pod every fraction of a millisecond
 //! and 500 that live. Each version stamps what it says, so that what comes out tells who said it.
+//!
+//! Before that: how long the Events of one plugin take alone, and beside one that loops for ever and is never
+//! left alone.
 
 #![allow(
     clippy::unwrap_used,
@@ -27,15 +30,16 @@ use std::{
 };
 
 use portent::{
+    dispatch::Pauses,
     live::{Bounds, Live},
     outcome::EndReason,
     plugins::{Loader, PluginSet, Terms, Why},
     record::Caps,
-    sandbox::{Limits, STACK_MIN_BYTES, Sandbox},
+    sandbox::{Limits, STACK_MIN_BYTES, Sandbox, on_guest_stack},
     scope::{Reach, Scope},
     store::Confirmation,
 };
-use support::stamped;
+use support::{component_of, stamped};
 
 const SWAPS: u32 = 1_000;
 
@@ -48,7 +52,11 @@ const PODS_MAX: usize = 1 << 20;
 /// How often there is an Event.
 const EVERY: Duration = Duration::from_micros(400);
 
+/// How long fairness is looked at, alone and beside another.
+const FAIR: Duration = Duration::from_secs(8);
+
 fn main() {
+    fairness();
     let folder = tempfile::tempdir().unwrap();
     let sandbox = Sandbox::new(Limits::default()).unwrap();
     let path = folder.path().join("a.wasm");
@@ -85,14 +93,15 @@ fn main() {
     let swapping = bench.percentiles("with swaps");
     println!(
         "p99 alone {alone:.2?}, with swaps {swapping:.2?}; a swap stopped the live path for {:.0?} at most",
-        bench.longest_pause
+        bench.live.held().longest
     );
     println!(
-        "{} swaps in {:.1?}, {:.0} events/s; {} events, each told once; 0 batches waited for a swap",
+        "{} swaps in {:.1?}, {:.0} events/s; {} events, each told once; {} batches waited for a swap",
         bench.n_swaps,
         bench.took,
         bench.n_events_of_swaps as f64 / bench.took.as_secs_f64(),
-        bench.n_pods
+        bench.n_pods,
+        bench.live.held().n_batches
     );
     println!(
         "held: {} bytes of records, {} of outcomes of {} subjects",
@@ -108,6 +117,39 @@ fn main() {
     );
 }
 
+/// What one plugin's Events have to bear when another loops: its own p99, and one deadline.
+fn fairness() {
+    let loops = "(func $misbehave (param i32 i32) (result i32) (loop $l (br $l)) (i32.const 0))";
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("a.wasm"), stamped("a", 0)).unwrap();
+    let measure = |what: &str| {
+        let sandbox = Sandbox::new(Limits::default()).unwrap();
+        let set = on_guest_stack(|| PluginSet::load(&sandbox, folder.path()).unwrap());
+        let deadline = set.plugins[0].guest.deadline(&[]);
+        let mut bench = Bench::new(Arc::new(set));
+        bench.live.set_pauses(Pauses {
+            first: 0,
+            longest: 0,
+        });
+        // Nobody sends any.
+        let (_, sets) = mpsc::channel();
+        bench.run(FAIR, &sets, false);
+        (bench.percentiles(what), deadline)
+    };
+    let (alone, deadline) = measure("alone");
+    fs::write(
+        folder.path().join("loops.wasm"),
+        component_of("loops", loops),
+    )
+    .unwrap();
+    let (beside, _) = measure("beside one that loops");
+    let is_fair = beside <= alone + deadline;
+    println!(
+        "fairness: p99 alone {alone:.2?}, beside a plugin that loops {beside:.2?}, a deadline is {deadline:.0?}: {}",
+        if is_fair { "fair" } else { "NOT FAIR" }
+    );
+}
+
 struct Bench {
     live: Live,
     stamps: HashMap<String, String>,
@@ -120,7 +162,6 @@ struct Bench {
     n_events_of_swaps: usize,
     n_swaps: u32,
     took: Duration,
-    longest_pause: Duration,
     rss_after_ten: u64,
 }
 
@@ -162,7 +203,6 @@ impl Bench {
             n_events_of_swaps: 0,
             n_swaps: 0,
             took: Duration::ZERO,
-            longest_pause: Duration::ZERO,
             rss_after_ten: 0,
         }
     }
@@ -197,9 +237,7 @@ impl Bench {
     fn swap(&mut self, stamp: u32, set: Arc<PluginSet>) {
         let digest = set.plugins[0].provenance.digest.to_string();
         self.stamps.insert(digest, format!("{stamp:02}"));
-        let began = Instant::now();
         self.live.swap(set);
-        self.longest_pause = self.longest_pause.max(began.elapsed());
         self.n_swaps += 1;
         if self.n_swaps == 10 {
             self.rss_after_ten = rss();

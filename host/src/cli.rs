@@ -12,8 +12,12 @@ use anyhow::Context as _;
 use clap::{Args, Parser, Subcommand, ValueEnum, builder::styling};
 use tracing_subscriber::EnvFilter;
 
-use crate::{config::LogFormat, sandbox::Limits};
+use crate::{
+    config::LogFormat,
+    sandbox::{Compiler, Limits},
+};
 
+mod apart;
 mod check;
 mod config;
 mod explain;
@@ -51,6 +55,8 @@ enum Command {
     /// Print what a configuration file may say.
     #[command(subcommand)]
     Config(config::Config),
+    #[command(hide = true)]
+    Apart(apart::Apart),
 }
 
 /// How results are printed.
@@ -85,6 +91,13 @@ impl LimitArgs {
     }
 }
 
+/// A child of this program, even if its file is another one by now.
+fn compiler() -> Compiler {
+    Compiler::Apart {
+        program: "/proc/self/exe".into(),
+    }
+}
+
 /// Runs the command line that the process was given.
 #[must_use]
 pub fn run() -> ExitCode {
@@ -103,6 +116,8 @@ pub fn run() -> ExitCode {
         Command::Check(it) => quietly(|| it.run()),
         Command::Plugin(it) => quietly(|| it.run()),
         Command::Config(it) => quietly(|| it.run()),
+        // What it says is for its parent, so it logs nothing.
+        Command::Apart(it) => return it.run(),
     };
     done.unwrap_or_else(|err| {
         // Whoever reads our output may stop reading it: `portent ... | head`.

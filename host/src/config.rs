@@ -2,7 +2,7 @@
 //!
 //! Whoever mends a file wants all of its faults at once, each with its place and
 //! with what to write instead. A derived deserializer stops at the first, so the
-//! file is parsed into a tree that knows its places (`tree`), and that is read key
+//! file is parsed into a tree that knows its places (`yaml`), and that is read key
 //! by key. Each key is declared once (`keys`); what reads it, what prints it, the
 //! JSON Schema, the page in `docs` and the difference between two configurations
 //! all follow from that.
@@ -19,7 +19,7 @@ use std::{
     path::Path,
 };
 
-use crate::{sandbox::Limits, scope::Scope, text::Visible};
+use crate::{sandbox::Limits, scope::Scope, text::Visible, yaml};
 
 mod human;
 mod keys;
@@ -27,15 +27,15 @@ mod print;
 mod problems;
 mod read;
 mod schema;
-mod tree;
 mod value;
 
 pub use human::{Period, Size};
 pub use keys::{
     AdminConfig, ChangesConfig, Key, LogConfig, LogFormat, LogLevel, OutcomesConfig, PluginsConfig,
-    PodsConfig, StoreConfig, TakenUp, WatchConfig,
+    PodsConfig, QuarantineConfig, StoreConfig, TakenUp, WatchConfig,
 };
-pub use problems::{Place, Problem, Problems};
+pub use problems::{Problem, Problems};
+pub use yaml::Place;
 
 use keys::keys;
 
@@ -101,7 +101,12 @@ impl Config {
     ///
     /// Everything that is wrong with it, in the order of the text.
     pub fn parse(text: &[u8]) -> Result<Self, Problems> {
-        read::config(&tree::parse(text)?)
+        let tree = yaml::parse(text, FILE_MAX_BYTES).map_err(|it| {
+            let mut problems = Problems::default();
+            problems.add(it.place, "", &it.what);
+            problems
+        })?;
+        read::config(&tree)
     }
 
     /// A configuration with every default, of a made-up scope and folder.

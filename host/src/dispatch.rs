@@ -31,7 +31,7 @@ use crate::{
     pods::{Pod, PodKey, PodPut, Pods},
     reason::{CallFailure, Reason},
     record::{EventRef, ObjectKey, Record, Uid, UidRef},
-    sandbox::{Limits, Spent},
+    sandbox::{Impurity, Limits, Spent},
     store::{Bucket, Seconds, Store, may_equal},
     subject::{Subject, SubjectKey},
 };
@@ -40,13 +40,17 @@ mod batch;
 mod dirty;
 mod health;
 mod queue;
+mod samples;
 mod swap;
 mod workers;
 
-pub use health::{BAD_MAX, PAUSE_MAX, PAUSE_MIN, SUBJECTS_MIN, WINDOW};
-pub use swap::Swapped;
+pub use health::{BAD_MAX, Pauses, SUBJECTS_MIN, WINDOW};
+pub use samples::SAMPLE_EVERY;
+pub use swap::{HELD_MIN, Held, Swapped};
 
+use batch::Answer;
 use queue::{From, Queue};
+use samples::Samples;
 use swap::Leaving;
 use workers::Workers;
 
@@ -61,6 +65,9 @@ pub struct Dispatcher {
     /// Those that serve no more.
     leaving: Leaving,
     n_late: u64,
+    samples: Samples,
+    pauses: Pauses,
+    held: Held,
     /// How many batches of each plugin are with the workers, where any is.
     out: Vec<(Arc<Plugin>, usize)>,
     /// Whose turn it is.
@@ -84,14 +91,20 @@ struct Batch {
     queue: usize,
     plugin: Arc<Plugin>,
     subjects: Vec<Subject>,
+    /// Whether it is asked about once more.
+    is_sample: bool,
 }
 
 impl Batch {
     /// A plugin's own, and another's after a swap: what hangs in the old version holds up
     /// nothing of the new.
     fn lane(&self) -> u64 {
+        Self::lane_of(&self.plugin)
+    }
+
+    fn lane_of(plugin: &Plugin) -> u64 {
         let hasher = BuildHasherDefault::<DefaultHasher>::default();
-        hasher.hash_one((&self.plugin.provenance.name, self.plugin.generation.0))
+        hasher.hash_one((&plugin.provenance.name, plugin.generation.0))
     }
 }
 
@@ -100,6 +113,8 @@ struct Done {
     plugin: Arc<Plugin>,
     results: Results,
     spent: Spent,
+    is_sample: bool,
+    again: Option<Result<(), Impurity>>,
 }
 
 /// A batch that is done, for whoever counts.
@@ -111,6 +126,8 @@ pub struct Report<'a> {
     pub spent: Spent,
     /// How its subjects failed that did.
     pub failures: &'a [Reason],
+    /// If it was asked about again: whether the plugin said the same.
+    pub is_same: Option<bool>,
 }
 
 /// What came of a batch, subject by subject.
@@ -135,11 +152,18 @@ impl Dispatcher {
         let of_outcomes = Arc::clone(&outcomes);
         let work = move |it: Batch| {
             let interner = of_outcomes.interner();
-            let (results, spent) = batch::classify(&it.plugin.guest, interner, it.subjects);
+            let guest = &it.plugin.guest;
+            let Answer {
+                results,
+                spent,
+                again,
+            } = batch::classify(guest, interner, it.subjects, it.is_sample);
             Done {
                 plugin: it.plugin,
                 results,
                 spent,
+                is_sample: it.is_sample,
+                again,
             }
         };
         let workers = Workers::start("classify", n_workers, work, on_done)?;
@@ -150,6 +174,9 @@ impl Dispatcher {
             queues,
             leaving: Leaving::default(),
             n_late: 0,
+            samples: Samples::default(),
+            pauses: Pauses::default(),
+            held: Held::default(),
             out: Vec::new(),
             turn: 0,
             now: 0,
@@ -182,6 +209,11 @@ impl Dispatcher {
     #[must_use]
     pub fn pods(&self) -> &Pods {
         &self.pods
+    }
+
+    /// From now on a plugin whose calls fail is left alone for so long.
+    pub fn set_pauses(&mut self, pauses: Pauses) {
+        self.pauses = pauses;
     }
 
     /// From now on at most so many pods become known.
@@ -313,6 +345,7 @@ impl Dispatcher {
             let Some(done) = self.workers.next() else {
                 break;
             };
+            self.samples.back(&done);
             self.merge(&done.plugin, done.results, on_change);
         }
     }
@@ -349,10 +382,13 @@ impl Dispatcher {
         on_report: &mut dyn FnMut(Report<'_>),
     ) {
         while let Some(done) = self.workers.finished() {
+            self.samples.back(&done);
             let Done {
                 plugin,
                 results,
                 spent,
+                again,
+                ..
             } = done;
             let failed = results.iter().filter_map(|(_, it)| it.as_ref().err());
             let failures: Vec<_> = failed.map(|it| it.reason).collect();
@@ -360,6 +396,7 @@ impl Dispatcher {
                 plugin: &plugin,
                 spent,
                 failures: &failures,
+                is_same: again.map(|it| it.is_ok()),
             });
             for (it, n) in &mut self.out {
                 if Arc::ptr_eq(it, &plugin) {
@@ -387,7 +424,7 @@ impl Dispatcher {
         if let Some(queue) = queue {
             queue.all_landed(results);
             if serving == Some(plugin.generation) {
-                queue.note_health(results, self.now);
+                queue.note_health(results, self.now, self.pauses);
             }
             return queue.since <= plugin.generation;
         }
@@ -451,6 +488,13 @@ impl Dispatcher {
         let plugins = self.plugins.plugins.iter();
         let queues = self.queues.iter().map(Queue::quarantine);
         plugins.map(|it| &*it.provenance.name).zip(queues)
+    }
+
+    /// The plugins that answered otherwise when they were asked again, by name and generation.
+    pub fn impure(&self) -> impl Iterator<Item = (&str, Generation)> {
+        let plugins = self.plugins.plugins.iter();
+        let impure = plugins.filter(|it| self.samples.is_impure(it));
+        impure.map(|it| (&*it.provenance.name, it.generation))
     }
 
     /// Keeps a picture of a subject that is about to lose a record, for the plugins
@@ -551,7 +595,10 @@ impl Dispatcher {
                 subjects.push(subject);
             }
             if !subjects.is_empty() {
+                let is_asked = |it: &&Subject| batch::is_asked(it);
+                let n_asked = subjects.iter().filter(is_asked).count();
                 return Some(Batch {
+                    is_sample: self.samples.is_due(&plugin, n_asked),
                     queue: idx,
                     plugin,
                     subjects,

@@ -31,6 +31,7 @@ pub mod sandbox;
 pub mod store;
 pub mod subject;
 
+pub mod apart;
 pub mod componentize;
 pub mod config;
 mod files;
@@ -42,3 +43,4 @@ pub mod scope;
 pub mod sink;
 mod sync;
 pub mod text;
+pub mod yaml;

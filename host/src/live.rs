@@ -22,7 +22,7 @@ use std::{
 };
 
 use crate::{
-    dispatch::{Dispatcher, Report, Swapped},
+    dispatch::{Dispatcher, Held, Pauses, Report, Swapped},
     memory::GiveBack,
     outcome::{Change, Generation, Outcomes},
     plugins::PluginSet,
@@ -158,6 +158,7 @@ pub struct Live {
 #[derive(Debug)]
 struct Sweep {
     listing: u32,
+    why: Removal,
     at: Option<Walk>,
     /// What is filed later was confirmed later.
     until: Seconds,
@@ -288,10 +289,21 @@ impl Live {
         if listing <= 1 {
             return;
         }
+        self.begin_sweep(watch, listing, Removal::Swept, at);
+    }
+
+    /// A watch has ended, at this time, since no plugin is interested in what it brings: what
+    /// only it confirmed leaves. That is no evidence of anything, and what was found stays.
+    pub fn unwatch(&mut self, watch: u16, at: Seconds) {
+        self.begin_sweep(watch, u32::MAX, Removal::Unwatched, at);
+    }
+
+    fn begin_sweep(&mut self, watch: u16, listing: u32, why: Removal, until: Seconds) {
         let sweep = Sweep {
             listing,
+            why,
             at: None,
-            until: at,
+            until,
         };
         self.sweeps.insert(watch, sweep);
     }
@@ -404,6 +416,22 @@ impl Live {
     /// The plugins by name, each with why it is left alone for a while, if it is.
     pub fn health(&self) -> impl Iterator<Item = (&str, Option<Reason>)> {
         self.dispatcher.health()
+    }
+
+    /// The plugins that answered otherwise when they were asked again, by name and generation.
+    pub fn impure(&self) -> impl Iterator<Item = (&str, Generation)> {
+        self.dispatcher.impure()
+    }
+
+    /// What swaps held up.
+    #[must_use]
+    pub fn held(&self) -> Held {
+        self.dispatcher.held()
+    }
+
+    /// From now on a plugin whose calls fail is left alone for so long.
+    pub fn set_pauses(&mut self, pauses: Pauses) {
+        self.dispatcher.set_pauses(pauses);
     }
 
     /// Takes up other bounds, with the next steps.
@@ -654,7 +682,7 @@ impl Live {
                 .store
                 .view(&object, |bucket| bucket.records().iter().any(is_older));
             if is_concerned == Some(true) {
-                self.remove(&object, Removal::Swept, is_older);
+                self.remove(&object, sweep.why, is_older);
             }
         }
         if at.is_some() {

@@ -12,10 +12,11 @@ use std::{
     sync::Arc,
 };
 
-use serde_saphyr::UserMessageFormatter;
 use sha2::{Digest as _, Sha256};
 
 mod loader;
+pub mod schema;
+mod settings;
 mod source;
 mod state;
 mod status;
@@ -25,11 +26,13 @@ pub use source::Why;
 pub use state::{Impossible, State};
 pub use status::{Board, Entry, GONE_MAX, Serving, Version};
 
+use settings::Settings;
+
 use crate::{
     outcome::{Generation, Provenance},
     reason::Reason,
     sandbox::{Description, Guest, LoadFailure, Reads, Sandbox},
-    text::{Visible, cut, hex},
+    text::hex,
 };
 
 /// A loaded plugin.
@@ -61,14 +64,15 @@ impl Plugin {
     /// What is wrong with it.
     pub fn load(sandbox: &Sandbox, path: &Path) -> Result<Self, LoadFailure> {
         let bytes = read(path, sandbox.limits().component_bytes)?;
-        let settings = read_settings(&path.with_extension("yaml"))?;
-        let guest = sandbox.admit(&bytes, &settings)?;
+        let settings = Settings::read(path)?;
+        let go_with = |schema: &str| settings.go_with(sandbox, schema);
+        let guest = sandbox.admit_in_steps(&bytes, settings.given(&go_with), &mut |_| {})?;
         let description = guest.description();
         let provenance = Provenance {
             name: description.name.as_str().into(),
             version: description.version.as_str().into(),
             digest: digest(&bytes).into(),
-            settings_digest: digest(settings.as_bytes()).into(),
+            settings_digest: digest(settings.json().as_bytes()).into(),
             wit: guest.wit().into(),
         };
         let n_bytes = bytes.len();
@@ -161,42 +165,6 @@ fn read(path: &Path, limit: usize) -> Result<Vec<u8>, LoadFailure> {
         return Err(LoadFailure::new(Reason::TooLarge, message));
     }
     fs::read(path).map_err(failed)
-}
-
-/// Bytes of a settings file. A `ConfigMap`, where such files live, holds 1 MiB.
-const SETTINGS_MAX_BYTES: u64 = 1 << 20;
-
-/// The settings as JSON; `{}` when there is no file, or it is empty.
-fn read_settings(path: &Path) -> Result<String, LoadFailure> {
-    let name = Visible(&path.display().to_string()).to_string();
-    let failed =
-        |reason, what: &dyn std::fmt::Display| LoadFailure::new(reason, format!("{name}: {what}"));
-    let n_bytes = match fs::metadata(path) {
-        Ok(file) if file.is_file() => file.len(),
-        Ok(_) => return Err(failed(Reason::ReadFailed, &"it is no regular file")),
-        Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok("{}".to_owned()),
-        Err(err) => return Err(failed(Reason::ReadFailed, &err)),
-    };
-    if SETTINGS_MAX_BYTES < n_bytes {
-        let what = format!("{n_bytes} bytes, settings may have {SETTINGS_MAX_BYTES}");
-        return Err(failed(Reason::TooLarge, &what));
-    }
-    let yaml = fs::read_to_string(path).map_err(|err| failed(Reason::ReadFailed, &err))?;
-    let value: serde_json::Value = serde_saphyr::from_str(&yaml).map_err(|err| {
-        // On one line: without the piece of the file that it would show.
-        let what = err
-            .without_snippet()
-            .render_with_formatter(&UserMessageFormatter);
-        failed(Reason::SettingsInvalid, &Visible(cut(&what, 512)))
-    })?;
-    match value {
-        serde_json::Value::Null => Ok("{}".to_owned()),
-        serde_json::Value::Object(_) => Ok(value.to_string()),
-        _ => Err(failed(
-            Reason::SettingsInvalid,
-            &"settings are a mapping of keys to values, for example `key: value`",
-        )),
-    }
 }
 
 fn digest(bytes: &[u8]) -> String {

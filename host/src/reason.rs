@@ -48,16 +48,20 @@ reasons! {
     ForbiddenImport = "forbidden-import",
     /// It could not be compiled.
     CompileFailed = "compile-failed",
+    /// Compiling it took more time or memory than allowed.
+    CompileLimit = "compile-limit",
     /// No instance of it could be made: a type differs from the contract, its start trapped, or it wants more than the limits.
     InstantiateFailed = "instantiate-failed",
     /// `describe` trapped, or ran too long.
     DescribeFailed = "describe-failed",
     /// The description breaks a rule of the contract.
     DescriptionInvalid = "description-invalid",
-    /// The settings are not YAML, or the plugin refused them.
+    /// The settings are not YAML, do not go with the schema that the plugin describes them with, or the plugin refused them.
     SettingsInvalid = "settings-invalid",
     /// The trial run on made-up subjects failed.
     SelfTestFailed = "self-test-failed",
+    /// The same subjects got another answer in another order, or in another batch.
+    Impure = "impure",
     /// Another plugin has the same name.
     NameClash = "name-clash",
     /// `plugins.pins` names another digest for it.

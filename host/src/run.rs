@@ -24,37 +24,35 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use kube::Client;
 use tokio::{
     net::TcpListener,
     signal::unix::{SignalKind, signal},
-    sync::{Notify, OnceCell, watch as watch_sets},
-    task::{JoinHandle, JoinSet, LocalSet, spawn_local, yield_now},
+    sync::{Notify, watch as watch_sets},
+    task::{JoinHandle, LocalSet, spawn_local, yield_now},
     time::{MissedTickBehavior, interval, sleep_until, timeout},
 };
 
 use crate::{
     config::{Config, Period, PodsConfig},
-    dispatch::Swapped,
-    live::{Bounds, Counters, Live, PodBounds},
+    dispatch::{Pauses, Swapped},
+    live::{Bounds, Live, PodBounds},
     plugins::{Loader, Looking, PluginSet},
     record::{Caps, UnixMs},
-    scope::{self, PodWatch, Scope},
+    scope::PodWatch,
     sink::{Closer, Outbox},
     store::{Confirmation, Seconds},
-    watch::{
-        self, Budget, Informer, Observed, Resource, Settings, Shared, answered_within, is_ready,
-        self_check,
-    },
+    watch::{self, Budget, Observed, Settings, Shared, is_ready},
 };
 
 mod admin;
 mod metrics;
 mod reload;
+mod watches;
 
 use admin::Admin;
 use metrics::Sources;
 use reload::Reload;
+use watches::{Informers, To, Watches};
 
 /// What a pod is given to end in is 30 s by default; we take this, so that
 /// whoever stops us never has to kill us.
@@ -65,15 +63,8 @@ const DRAIN: Duration = Duration::from_secs(4);
 /// What comes after a quiet moment is taken at once, and so is a full batch.
 const PACE: Duration = Duration::from_millis(4);
 
-/// How long Events wait at most for the Pods that they are about to be listed.
-const PODS_FIRST: Duration = Duration::from_secs(20);
-
 /// How often it is looked at what expires. A record is late by this at most.
 const TICK: Duration = Duration::from_secs(1);
-
-/// How long the self-check of a selector may take, and how often it is tried where
-/// there was nothing to see it on.
-const SELF_CHECK: Duration = Duration::from_secs(20);
 
 /// Why it did not run.
 #[derive(Debug, thiserror::Error)]
@@ -153,11 +144,13 @@ impl Run {
                 source,
             })?;
         let client = watch::connect(&address).await?;
-        let (settings, shared) = (watch_settings(&config), watch_shared(&config));
-        let (pods, informers) = informers(&config, &plugins, &client, &settings, &shared);
-        let of_pods: Vec<_> = pods.iter().map(Informer::status).collect();
-        let of_events = informers.iter().map(Informer::status);
-        let watches: Vec<_> = of_pods.iter().cloned().chain(of_events).collect();
+        let to = To {
+            client,
+            settings: watch_settings(&config),
+            shared: watch_shared(&config),
+        };
+        let first = Informers::wanted(&config, &plugins, &[], &to);
+        let watches = first.statuses();
         let n_watches = watches.len();
         let sources = Arc::new(Sources::new(
             Arc::clone(live.store()),
@@ -165,6 +158,7 @@ impl Run {
             Arc::clone(live.counters()),
             watches,
             Arc::clone(loader.board()),
+            Arc::clone(loader.compilations()),
             outbox.clone(),
         ));
         let admin = Arc::new(Admin {
@@ -196,19 +190,9 @@ impl Run {
             next,
             served: Rc::new(watch_sets::Sender::new(Arc::clone(&plugins))),
         };
-        let wanted = wanted(&config.scope, &plugins);
-        let more = MoreWatches {
-            config: config.clone(),
-            client,
-            settings,
-            shared,
-            pipeline: pipeline.clone(),
-            watched: wanted,
-            next_id: 0,
-            tasks: JoinSet::new(),
-        };
+        let watches = Watches::new(config.clone(), to, pipeline.clone());
         let mut tasks = vec![
-            spawn_local(more.run(pods, informers, of_pods)),
+            spawn_local(watches.run(first)),
             spawn_local(on_hangup(looking)),
         ];
         let reload = Reload::new(path, config, pipeline.clone(), set_log_level);
@@ -256,6 +240,11 @@ fn live(
         workers(config),
         &on_done,
     )?;
+    let quarantine = config.plugins.quarantine;
+    live.set_pauses(Pauses {
+        first: seconds(quarantine.pause),
+        longest: seconds(quarantine.pause_max.max(quarantine.pause)),
+    });
     if config.pods.selector.is_some() {
         live.watch_pods(pod_bounds(config));
     }
@@ -322,7 +311,11 @@ impl Pipeline {
     /// Looks whether all watches have an answer. Not all that have one have told of it here:
     /// a refusal brings nothing.
     fn listed(&self, live: &mut Live) {
-        if !self.has_listed.get() && is_ready(self.sources.watches.iter().map(|it| &**it)) {
+        if self.has_listed.get() {
+            return;
+        }
+        let first = self.sources.first_watches();
+        if is_ready(first.iter().map(|it| &**it)) {
             live.listed();
             self.has_listed.set(true);
         }
@@ -392,7 +385,6 @@ impl Pipeline {
         let Some(set) = self.next.lock().take() else {
             return;
         };
-        let began = Instant::now();
         let Swapped {
             replaced,
             added,
@@ -403,7 +395,7 @@ impl Pipeline {
             added = added.join(", "),
             removed = removed.join(", "),
             generation = set.generation.0,
-            pause_us = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX),
+            pause_us = u64::try_from(live.held().last.as_micros()).unwrap_or(u64::MAX),
             "plugins swapped"
         );
         self.served.send_replace(set);
@@ -417,6 +409,10 @@ impl Pipeline {
         for (name, quarantine) in live.health() {
             self.sources.board.health(name, quarantine);
         }
+        for (name, generation) in live.impure() {
+            self.sources.board.impure(name, generation);
+        }
+        self.sources.held(live.held());
         self.sources
             .board
             .drained(|it| match (&it.name, it.generation) {
@@ -459,34 +455,6 @@ fn wall_clock() -> UnixMs {
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Waits until it is known which Pods there are, or that this will not be known soon.
-async fn pods_known(watches: &[Arc<watch::Status>]) {
-    answered_within(watches, PODS_FIRST).await;
-    for it in watches.iter().filter(|it| !it.has_listed()) {
-        let (watch, state) = (it.watch(), it.tell());
-        tracing::warn!(%watch, state, "Events are watched though it is not known which Pods there are");
-    }
-}
-
-/// The watches of Pods, and those of Events, that a classifier could use anything of.
-fn informers(
-    config: &Config,
-    plugins: &PluginSet,
-    client: &Client,
-    settings: &Settings,
-    shared: &Shared,
-) -> (Vec<Informer<PodWatch>>, Vec<Informer>) {
-    let events = wanted(&config.scope, plugins);
-    let pods = match &config.pods.selector {
-        Some(selector) if !events.is_empty() => config.scope.pod_watches(selector),
-        _ => Vec::new(),
-    };
-    (
-        watching(pods, client, settings, shared),
-        watching(events, client, settings, shared),
-    )
-}
-
 fn watch_settings(config: &Config) -> Settings {
     let watch = &config.watch;
     Settings {
@@ -502,16 +470,6 @@ fn watch_shared(config: &Config) -> Shared {
     let watch = &config.watch;
     let budget = Budget::new(watch.pages_bytes.get(), watch.line_bytes.get());
     Shared::new(watch.lists, budget)
-}
-
-fn watching<R: Resource + Clone>(
-    watches: Vec<R>,
-    client: &Client,
-    settings: &Settings,
-    shared: &Shared,
-) -> Vec<Informer<R>> {
-    let of = |it| Informer::new(client.clone(), it, settings.clone(), shared.clone());
-    watches.into_iter().map(of).collect()
 }
 
 /// The set that is to serve next. The newest one stands: who loads waits for nobody.
@@ -546,122 +504,6 @@ async fn on_hangup(looking: Looking) -> Infallible {
         tracing::info!("looking at the plugin folder");
         looking.look();
     }
-}
-
-/// Watches what any plugin is interested in, and begins to when one comes that is. A watch that
-/// nobody needs any more goes on: what it brings is there for whoever comes back.
-struct MoreWatches {
-    config: Config,
-    client: Client,
-    settings: Settings,
-    shared: Shared,
-    pipeline: Pipeline,
-    watched: Vec<scope::Watch>,
-    next_id: u16,
-    tasks: JoinSet<Infallible>,
-}
-
-impl MoreWatches {
-    async fn run(
-        mut self,
-        pods: Vec<Informer<PodWatch>>,
-        informers: Vec<Informer>,
-        of_pods: Vec<Arc<watch::Status>>,
-    ) -> Infallible {
-        // Before anything else: a set may come while the first watches begin.
-        let mut served = self.pipeline.served.subscribe();
-        let first = self.watched.clone();
-        self.begin(pods, informers, of_pods, first);
-        loop {
-            if served.changed().await.is_err() {
-                return std::future::pending().await;
-            }
-            let set = Arc::clone(&served.borrow_and_update());
-            self.grow(&set);
-        }
-    }
-
-    fn grow(&mut self, plugins: &PluginSet) {
-        let mut more = wanted(&self.config.scope, plugins);
-        more.retain(|it| !self.watched.contains(it));
-        if more.is_empty() {
-            return;
-        }
-        // Those of Pods come with the first of Events.
-        let pods = match &self.config.pods.selector {
-            Some(selector) if self.watched.is_empty() => self.config.scope.pod_watches(selector),
-            _ => Vec::new(),
-        };
-        let pods = watching(pods, &self.client, &self.settings, &self.shared);
-        let of_pods: Vec<_> = pods.iter().map(Informer::status).collect();
-        let informers = watching(more.clone(), &self.client, &self.settings, &self.shared);
-        let mut later = self.pipeline.sources.later();
-        later.extend(of_pods.iter().cloned());
-        later.extend(informers.iter().map(Informer::status));
-        drop(later);
-        for it in &more {
-            tracing::info!(watch = %it, "a plugin is interested: watched from now on");
-        }
-        self.watched.extend(more.iter().cloned());
-        self.begin(pods, informers, of_pods, more);
-    }
-
-    fn begin(
-        &mut self,
-        pods: Vec<Informer<PodWatch>>,
-        informers: Vec<Informer>,
-        of_pods: Vec<Arc<watch::Status>>,
-        watches: Vec<scope::Watch>,
-    ) {
-        for informer in pods {
-            let (pipeline, id) = (self.pipeline.clone(), self.id());
-            self.tasks.spawn_local(async move {
-                informer
-                    .run(|listing, seen| pipeline.observe_pod(id, listing, seen))
-                    .await
-            });
-        }
-        let (of_pods, known) = (Rc::new(of_pods), Rc::new(OnceCell::new()));
-        let pods_first = async move || {
-            known.get_or_init(|| pods_known(&of_pods)).await;
-        };
-        for informer in informers {
-            let (pipeline, id, pods_first) = (self.pipeline.clone(), self.id(), pods_first.clone());
-            self.tasks.spawn_local(async move {
-                pods_first().await;
-                informer
-                    .run(|listing, seen| pipeline.observe(id, listing, seen))
-                    .await
-            });
-        }
-        let counters = Arc::clone(self.pipeline.live.borrow().counters());
-        let client = self.client.clone();
-        self.tasks.spawn_local(async move {
-            pods_first().await;
-            self_checked(client, watches, counters).await
-        });
-    }
-
-    fn id(&mut self) -> u16 {
-        let id = self.next_id;
-        self.next_id += 1;
-        id
-    }
-}
-
-/// What of a scope any classifier is interested in: nobody else reads it, so the
-/// rest is not even asked for.
-fn wanted(scope: &Scope, plugins: &PluginSet) -> Vec<scope::Watch> {
-    let wants_kind = |kind: &scope::Kind| {
-        let mut interests = plugins
-            .plugins
-            .iter()
-            .flat_map(|it| &it.description().interests);
-        interests.any(|it| it.kinds.is_empty() || it.kinds.iter().any(|it| it == kind.as_str()))
-    };
-    let mut watches = scope.watches();
-    watches.retain(|it| wants_kind(&it.kind));
-    watches
 }
 
 fn caps(config: &Config) -> Caps {
@@ -708,60 +550,6 @@ const WORKERS_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(15);
 fn workers(config: &Config) -> NonZeroUsize {
     let processors = || thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     config.workers.unwrap_or_else(processors).min(WORKERS_MAX)
-}
-
-/// Looks whether the selectors select what they should, and says so. Where there is
-/// no Event yet to see it on, it looks again once there are some.
-async fn self_checked(
-    client: Client,
-    mut watches: Vec<scope::Watch>,
-    counters: Arc<Counters>,
-) -> Infallible {
-    let mut every = interval(SELF_CHECK);
-    every.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut looked_at = None;
-    while !watches.is_empty() {
-        every.tick().await;
-        let received = counters.received.load(Relaxed);
-        if looked_at == Some(received) {
-            continue;
-        }
-        looked_at = Some(received);
-        let mut unproven = Vec::new();
-        for it in watches {
-            if !is_settled(&client, &it).await {
-                unproven.push(it);
-            }
-        }
-        watches = unproven;
-    }
-    std::future::pending().await
-}
-
-/// Whether there is no more to find out about a selector.
-async fn is_settled(client: &Client, watch: &scope::Watch) -> bool {
-    match timeout(SELF_CHECK, self_check(client, watch)).await {
-        Ok(Ok(watch::Selection::Proven)) => {
-            tracing::debug!(%watch, "the field selector selects what it should");
-            true
-        }
-        Ok(Ok(watch::Selection::Unproven)) => {
-            tracing::debug!(%watch, "there is no Event yet to prove the field selector on");
-            false
-        }
-        Ok(Ok(watch::Selection::Broken(what))) => {
-            tracing::error!(%watch, "the field selector does not select what it should: {what}");
-            true
-        }
-        Ok(Err(failure)) => {
-            tracing::debug!(%watch, "the field selector cannot be checked: {failure}");
-            false
-        }
-        Err(_) => {
-            tracing::debug!(%watch, "the field selector was not checked in time");
-            false
-        }
-    }
 }
 
 /// Waits until the process is asked to end.

@@ -20,20 +20,27 @@ use wasmtime::{
 
 mod admit;
 mod bindings;
+mod cache;
 mod call;
+mod compile;
 mod description;
 mod lift;
 mod limits;
 mod lower;
+mod purity;
 mod ticker;
 
-pub use admit::{Guest, LoadFailure, WIT_PACKAGE};
+pub use admit::{Given, Guest, LoadFailure, WIT_PACKAGE};
+pub use cache::{Cache, Miss};
 pub use call::Spent;
+pub use compile::{Compilations, Compiler, compile};
 pub(crate) use description::is_name as is_plugin_name;
 pub use description::{Description, Interest, Reads};
 pub use limits::{LimitError, Limits};
+pub use purity::Impurity;
 
 use call::State;
+use compile::Compiling;
 
 /// The smallest stack of a thread that calls a guest, in bytes. wasmtime gives a
 /// guest 512 KiB of it; on 512 KiB in all a recursing guest was seen to abort
@@ -53,6 +60,7 @@ pub struct Sandbox {
     engine: Engine,
     linker: Arc<Linker<State>>,
     limits: Arc<Limits>,
+    compiling: Arc<Compiling>,
 }
 
 impl std::fmt::Debug for Sandbox {
@@ -69,12 +77,26 @@ impl std::fmt::Debug for Sandbox {
 pub struct SandboxError(#[source] wasmtime::Error);
 
 impl Sandbox {
-    /// Makes an engine with these limits, and starts its ticker.
+    /// As [`with`](Self::with), but compiles in this process, as the binary never does.
     ///
     /// # Errors
     ///
     /// If this machine cannot run WebAssembly.
     pub fn new(limits: Limits) -> Result<Self, SandboxError> {
+        Self::with(limits, Compiler::Here, None)
+    }
+
+    /// Makes an engine with these limits, which takes its code from this compiler and cache, and
+    /// starts its ticker.
+    ///
+    /// # Errors
+    ///
+    /// If this machine cannot run WebAssembly.
+    pub fn with(
+        limits: Limits,
+        compiler: Compiler,
+        cache: Option<Cache>,
+    ) -> Result<Self, SandboxError> {
         let engine = engine(&limits).map_err(SandboxError)?;
         ticker::start(&engine).map_err(|err| SandboxError(err.into()))?;
         let mut linker = Linker::new(&engine);
@@ -83,7 +105,14 @@ impl Sandbox {
             engine,
             linker: Arc::new(linker),
             limits: Arc::new(limits),
+            compiling: Arc::new(Compiling::new(compiler, cache)),
         })
+    }
+
+    /// What became of the components that were to be compiled.
+    #[must_use]
+    pub fn compilations(&self) -> &Arc<Compilations> {
+        &self.compiling.counts
     }
 
     /// The limits that guests run under.
@@ -93,7 +122,8 @@ impl Sandbox {
     }
 }
 
-fn engine(limits: &Limits) -> wasmtime::Result<Engine> {
+/// What code depends on. It depends on no limit, so that whoever compiles need not know them.
+fn config() -> Config {
     let mut config = Config::new();
     config
         .consume_fuel(true)
@@ -103,7 +133,11 @@ fn engine(limits: &Limits) -> wasmtime::Result<Engine> {
         // no instruction that may round as the processor likes.
         .cranelift_nan_canonicalization(true)
         .wasm_relaxed_simd(false);
+    config
+}
 
+fn engine(limits: &Limits) -> wasmtime::Result<Engine> {
+    let config = config();
     let mut pool = PoolingAllocationConfig::default();
     let memories = MAX_INSTANCES * 4;
     pool.total_component_instances(MAX_INSTANCES)

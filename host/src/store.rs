@@ -144,6 +144,8 @@ pub struct Totals {
     pub over_count: u64,
     /// Records removed because their object is over, or is none that anyone asks about.
     pub object_gone: u64,
+    /// Records that nobody watches any more.
+    pub unwatched: u64,
 }
 
 /// Why records are removed.
@@ -161,6 +163,8 @@ pub enum Removal {
     OverCount,
     /// Their object is over, or is none that anyone asks about.
     ObjectGone,
+    /// The watch that confirmed them has ended, since no plugin is interested.
+    Unwatched,
 }
 
 impl Totals {
@@ -173,7 +177,8 @@ impl Totals {
             + self.swept
             + self.expired
             + self.over_count
-            + self.object_gone;
+            + self.object_gone
+            + self.unwatched;
         self.stored.saturating_sub(removed)
     }
 }
@@ -195,6 +200,7 @@ pub struct Store {
     expired: AtomicU64,
     over_count: AtomicU64,
     object_gone: AtomicU64,
+    unwatched: AtomicU64,
     n_bytes: AtomicUsize,
     interner: Interner,
     /// One entry for each bucket. Locked within the lock of a bucket's shard,
@@ -325,6 +331,7 @@ impl Store {
             Removal::OverBytes => &self.evicted,
             Removal::OverCount => &self.over_count,
             Removal::ObjectGone => &self.object_gone,
+            Removal::Unwatched => &self.unwatched,
         };
         total.fetch_add(u64::try_from(removed.len()).unwrap_or(u64::MAX), Relaxed);
         removed
@@ -454,6 +461,7 @@ impl Store {
             expired: self.expired.load(Relaxed),
             over_count: self.over_count.load(Relaxed),
             object_gone: self.object_gone.load(Relaxed),
+            unwatched: self.unwatched.load(Relaxed),
         }
     }
 }

@@ -8,7 +8,7 @@ mod support;
 use std::{path::Path, process::Output};
 
 use serde_json::Value;
-use support::{component, directory, events, portent};
+use support::{component, component_of, directory, events, portent};
 use tempfile::TempDir;
 
 const PODS: [&str; 4] = ["api-0", "poison-0", "web-0", "web-1"];
@@ -210,10 +210,21 @@ fn log_lines_and_their_length_are_bounded() {
 
 #[test]
 fn a_batch_holds_no_more_events_and_bytes_than_it_may() {
-    // The guest answers with how many subjects were in its batch.
+    // The guest answers with how many subjects were in its batch, but not on trial: it is impure.
+    let counts = "(func $misbehave (param $subjects i32) (param $n i32) (result i32)
+        (i64.store offset=8 (global.get $reason) (i64.extend_i32_u (local.get $n)))
+        (call $well_behaved (local.get $subjects) (local.get $n)))
+        (func $classify (param i32 i32) (param $subjects i32) (param $n i32) (result i32)
+            (if (result i32) (call $on_trial (local.get $subjects))
+                (then (call $well_behaved (local.get $subjects) (local.get $n)))
+                (else (call $misbehave (local.get $subjects) (local.get $n)))))
+        ;; Those of a trial are called `self-test-`, and nobody else is.
+        (func $on_trial (param $subjects i32) (result i32)
+            (i32.eq (i32.load align=1 (i32.load offset=24 (local.get $subjects))) (i32.const 0x666c6573)))";
+    let folder = directory([("counts.wasm", component_of("counts", counts))]);
     let batches = |limits: &[&str]| -> Vec<u32> {
         let limits: Vec<_> = limits.iter().map(|it| (*it).to_owned()).collect();
-        let output = replay(plugin("counts-its-subjects").path(), &limits);
+        let output = replay(folder.path(), &limits);
         let elements: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
         let times = elements.iter().map(|it| {
             it["outcome"]["additionalReasons"][0]["at"]

@@ -14,7 +14,7 @@ use std::{
 };
 
 use portent::{
-    dispatch::{BAD_MAX, PAUSE_MIN},
+    dispatch::{BAD_MAX, HELD_MIN, Pauses, SAMPLE_EVERY},
     live::{Bounds, Live},
     outcome::{Change, EndReason, Held},
     plugins::{Loader, Plugin, PluginSet, State, Terms, Why},
@@ -434,6 +434,9 @@ fn fifty_swaps_under_load_lose_nothing_double_nothing_and_mix_nothing() {
             assert_eq!(stamps, ["49", "50"], "{idx}");
         }
     }
+    // No batch waited for a swap; if it did, it is told.
+    let held = path.live.held();
+    assert!(held.n_batches == 0 || HELD_MIN <= held.longest, "{held:?}");
     // A swap is a step between two others, and as short.
     assert!(longest < Duration::from_millis(50), "{longest:?}");
 }
@@ -477,7 +480,7 @@ fn a_plugin_whose_calls_fail_is_left_alone_tried_again_and_well_with_another_ver
     assert_eq!(path.stamps_of_a("poison-new"), ["01"]);
     assert_eq!(path.live.n_waiting(), 1);
     // One batch is tried, and fails: there is nothing left to try until something comes.
-    while path.live.step(1 + PAUSE_MIN) {}
+    while path.live.step(1 + Pauses::default().first) {}
     assert_eq!(path.live.n_ready(), 1);
     path.live.submit();
     path.is_done.recv().unwrap();
@@ -492,6 +495,168 @@ fn a_plugin_whose_calls_fail_is_left_alone_tried_again_and_well_with_another_ver
     assert_eq!(quarantine(&path), None);
     let stamps = path.stamps_of("poison-new");
     assert_eq!(stamps, ["01", "02"]);
+}
+
+/// A guest that describes its settings so.
+fn described(schema: &str) -> Vec<u8> {
+    let text = schema.replace('"', "\\\"");
+    let own = format!(
+        "(data (i32.const 0x12c) (i32 1 0x800 {}))\n(data (i32.const 0x800) \"{text}\")",
+        schema.len()
+    );
+    component_of("a", &own)
+}
+
+#[test]
+fn settings_are_held_against_what_their_plugin_describes_and_so_is_that_against_what_it_may() {
+    let why_not = |schema: &str, settings: &str| {
+        let mut path = Path::new(Terms::default());
+        path.write("a.wasm", &described(schema));
+        path.write("a.yaml", settings.as_bytes());
+        let set = path.load();
+        let failed = set.as_ref().map_or_else(|| path.failures(), |_| Vec::new());
+        failed.first().copied()
+    };
+    let schema = r#"{"properties": {"a": {"type": "string"}}, "required": ["a"]}"#;
+    assert_eq!(why_not(schema, "a: x"), None);
+    assert_eq!(why_not(schema, "a: 1"), Some(Reason::SettingsInvalid));
+    assert_eq!(why_not(schema, ""), Some(Reason::SettingsInvalid));
+    for schema in [
+        "{",
+        "7",
+        r#"{"type": "txt"}"#,
+        r##"{"$ref": "#"}"##,
+        r#"{"$ref": "file:///etc/passwd"}"#,
+        r#"{"patternProperties": {"(?=a)b": {}}}"#,
+    ] {
+        assert_eq!(
+            why_not(schema, "a: 1"),
+            Some(Reason::DescriptionInvalid),
+            "{schema}"
+        );
+    }
+}
+
+impl Path {
+    /// Why what the folder holds does not serve.
+    fn failures(&self) -> Vec<Reason> {
+        let entries = self.loader.board().entries();
+        let newest = entries.iter().filter_map(|it| it.newest.as_ref());
+        newest.filter_map(|(_, state)| state.reason()).collect()
+    }
+}
+
+/// A guest that behaves well on trial, and answers batches with a poisonous subject in them so.
+fn with_poison(name: &str, misbehave: &str) -> Vec<u8> {
+    let head = "(func $misbehave (param $subjects i32) (param $n i32) (result i32)";
+    component_of(name, &format!("{head} {misbehave})"))
+}
+
+/// It says how many subjects are in its batch.
+const COUNTS: &str = "(i64.store offset=8 (global.get $reason) (i64.extend_i32_u (local.get $n)))
+    (call $well_behaved (local.get $subjects) (local.get $n))";
+
+/// Fails so when a subject is alone.
+fn alone(fails: &str) -> String {
+    format!(
+        "(if (i32.eq (local.get $n) (i32.const 1)) (then {fails}))
+        (call $well_behaved (local.get $subjects) (local.get $n))"
+    )
+}
+
+impl Path {
+    fn serve(&mut self, file: &str, bytes: &[u8]) {
+        self.write(file, bytes);
+        let set = self.load().expect("it is another set");
+        self.live.swap(set);
+        self.settle();
+    }
+
+    /// Puts a pod's Event for each of these, has them classified in a batch, and says of each
+    /// plugin that was asked again, in the order of the names, whether it said the same.
+    fn batch(&mut self, pods: &[&str]) -> Vec<(String, bool)> {
+        for pod in pods {
+            self.put(pod, pod);
+        }
+        let mut again = BTreeMap::new();
+        self.live.submit();
+        while !self.live.is_idle() {
+            let changes = &mut self.changes;
+            self.live.collect(&mut |it, _| changes.push(it), &mut |it| {
+                let name = it.plugin.provenance.name.to_string();
+                again.extend(it.is_same.map(|same| (name, same)));
+            });
+            self.live.submit();
+        }
+        again.into_iter().collect()
+    }
+
+    fn impure(&self) -> Vec<&str> {
+        self.live.impure().map(|(name, _)| name).collect()
+    }
+}
+
+#[test]
+fn a_plugin_that_says_otherwise_when_it_is_asked_again_is_found_out_and_its_first_answer_stands() {
+    let mut path = Path::new(Terms::default());
+    path.serve("a.wasm", &stamped("a", 1));
+    path.serve("counts.wasm", &with_poison("counts", COUNTS));
+    // Of one subject nothing can be told, however often it comes.
+    assert_eq!(path.batch(&["poison-0"]), []);
+    assert_eq!(path.impure(), <[&str; 0]>::default());
+
+    let pods = ["poison-1", "poison-2", "poison-3"];
+    let both = ["a", "counts"].map(str::to_owned);
+    assert_eq!(
+        path.batch(&pods),
+        both.into_iter().zip([true, false]).collect::<Vec<_>>()
+    );
+    assert_eq!(path.impure(), ["counts"]);
+    for pod in pods {
+        let held = path.held(pod);
+        let counts = held.iter().find(|it| *it.classifier.name == *"counts");
+        assert_eq!(counts.unwrap().outcome.additional_reasons[0].at, 3, "{pod}");
+    }
+    // The next batches are none of the sample, and it serves on.
+    assert_eq!(path.batch(&["poison-4", "poison-5"]), []);
+    assert_eq!(path.held("poison-5").len(), 2);
+
+    // Another version of it is another plugin: asked again of the first batch, and pure.
+    path.serve(
+        "counts.wasm",
+        &with_poison(
+            "counts",
+            "(call $well_behaved (local.get $subjects) (local.get $n))",
+        ),
+    );
+    assert_eq!(path.impure(), <[&str; 0]>::default());
+}
+
+#[test]
+fn a_call_that_fails_when_it_is_asked_again_is_impure_and_one_that_uses_up_what_it_may_is_not() {
+    for (fails, is_same) in [("unreachable", false), ("(loop $l (br $l))", true)] {
+        let mut path = Path::new(Terms::default());
+        path.serve("alone.wasm", &with_poison("alone", &alone(fails)));
+        let again = path.batch(&["poison-0", "poison-1"]);
+        assert_eq!(again, [("alone".to_owned(), is_same)], "{fails}");
+        let held = path.held("poison-0");
+        assert_eq!(held[0].outcome.additional_reasons.len(), 1, "{fails}");
+    }
+}
+
+#[test]
+fn one_batch_of_so_many_is_asked_about_again_and_the_first_of_each_version() {
+    let mut path = Path::new(Terms::default());
+    path.serve("a.wasm", &stamped("a", 1));
+    let n_batches = usize::try_from(SAMPLE_EVERY).unwrap() + 2;
+    let mut sampled = Vec::new();
+    for idx in 0..n_batches {
+        let pods = [format!("p-{idx}"), format!("q-{idx}")];
+        if !path.batch(&[&pods[0], &pods[1]]).is_empty() {
+            sampled.push(idx);
+        }
+    }
+    assert_eq!(sampled, [0, n_batches - 2]);
 }
 
 #[test]
@@ -591,6 +756,12 @@ fn bad_versions() -> Vec<Bad> {
             component("traps-always"),
             None,
             Reason::SelfTestFailed,
+        ),
+        (
+            "another answer in another batch",
+            component("counts-its-subjects"),
+            None,
+            Reason::Impure,
         ),
         (
             "the name of another",

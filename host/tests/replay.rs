@@ -382,6 +382,59 @@ fn settings_beside_a_plugin_reach_it_and_are_part_of_what_is_said() {
 }
 
 #[test]
+fn every_fault_of_settings_is_told_with_its_place_and_what_to_write() {
+    let wasm = std::fs::read(plugins().join("gpu-fault.wasm")).unwrap();
+    let settings = "\
+xid:
+  63: {severity: wran, action: rma}
+  79: drain
+  x: {}
+sxid:
+- 1
+acelerators: [a]
+user-xid: on
+";
+    let folder = support::directory([
+        ("gpu-fault.wasm", wasm),
+        ("gpu-fault.yaml", settings.as_bytes().to_vec()),
+    ]);
+    let file = folder.path().join("gpu-fault.wasm");
+    let args = ["plugin".as_ref(), "check".as_ref(), file.as_os_str()];
+    let output = support::portent(args);
+    assert_eq!(output.status.code(), Some(1));
+    let said = stdout(&output);
+    let what = said.lines().find_map(|it| it.strip_prefix("  what       "));
+    let what: Vec<_> = what.unwrap().split("; gpu-fault.yaml:").collect();
+    assert_eq!(
+        what,
+        [
+            "gpu-fault.yaml:2:8: xid.63.severity: cannot be `\"wran\"`: write one of user, info, warn, \
+             critical; did you mean `warn`?",
+            "3:3: xid.79: cannot be `\"drain\"`: write a mapping",
+            "4:3: xid.x: no key can be `x`: write what matches `^[0-9]+$`",
+            "5:1: sxid: cannot be a list: write a mapping",
+            "7:1: acelerators: there is no such key; did you mean `accelerators`?",
+            "8:1: user-xid: cannot be `\"on\"`: write one of workload, failure",
+        ]
+    );
+    // What no schema says is told by the plugin, with the file's name.
+    std::fs::write(
+        folder.path().join("gpu-fault.yaml"),
+        "xid: {99999999999: {}}",
+    )
+    .unwrap();
+    let said = stdout(&support::portent(args));
+    assert!(
+        said.contains("  what       gpu-fault.yaml: xid.99999999999: `99999999999` is no number"),
+        "{said}"
+    );
+    std::fs::write(folder.path().join("gpu-fault.yaml"), "").unwrap();
+    let schema = support::portent([&args[..], &["--schema".as_ref()]].concat());
+    let schema: serde_json::Value = serde_json::from_slice(&schema.stdout).unwrap();
+    assert_eq!(schema["properties"]["user-xid"]["default"], "workload");
+}
+
+#[test]
 fn help_teaches() {
     for args in [
         &["--help"][..],

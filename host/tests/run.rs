@@ -13,7 +13,7 @@ use support::{
 };
 use tempfile::TempDir;
 
-use support::stamped;
+use support::{component_of, stamped};
 
 /// A kubeconfig for a scripted server.
 fn kubeconfig(server: &Apiserver) -> (TempDir, PathBuf) {
@@ -714,6 +714,11 @@ fn plugins_come_are_replaced_fail_and_go_while_it_runs_and_nobody_starts_it_agai
     });
     assert_eq!(raised["message"], "01");
     assert_eq!(only_plugin(&portent)["serving"]["state"], "active");
+    let status = ["plugin", "status", "--url"];
+    let well = support::portent([&status[..], &[&portent.admin()]].concat());
+    assert_eq!(well.status.code(), Some(0));
+    let unasked = support::portent([&status[..], &["http://127.0.0.1:1"]].concat());
+    assert_eq!(unasked.status.code(), Some(2));
 
     fs::write(&file, stamped("a", 2)).unwrap();
     portent.hang_up();
@@ -735,6 +740,7 @@ fn plugins_come_are_replaced_fail_and_go_while_it_runs_and_nobody_starts_it_agai
         assert_eq!(portent.metric("portent_plugins", &[state]), n, "{state}");
     }
     let shown = support::portent(["plugin", "status", "--url", &portent.admin()]);
+    assert_eq!(shown.status.code(), Some(1));
     let shown = String::from_utf8(shown.stdout).unwrap();
     assert!(
         shown.starts_with("a\n  serves  active: a 0.0.1, component ")
@@ -757,4 +763,188 @@ fn plugins_come_are_replaced_fail_and_go_while_it_runs_and_nobody_starts_it_agai
         let over: Vec<_> = over.iter().map(|it| it["state"].clone()).collect();
         (over == ["retired", "retired"]).then_some(())
     });
+}
+
+/// A guest that is interested in what regards these kinds, of so many letters.
+fn interested_in(kind: &str) -> Vec<u8> {
+    let own = format!(
+        "(data (i32.const 0x300) (i32 0x800 1))
+        (data (i32.const 0x800) (i32 0x810 {}))
+        (data (i32.const 0x810) \"{kind}\")",
+        kind.len()
+    );
+    component_of("a", &own)
+}
+
+fn about_a_node(name: &str, node: &str) -> String {
+    event(name, 9, node)
+        .replace(
+            "\"namespace\":\"ns\",\"uid\":\"uid-e",
+            "\"namespace\":\"default\",\"uid\":\"uid-e",
+        )
+        .replace(
+            "{\"kind\":\"Pod\",\"namespace\":\"ns\",",
+            "{\"kind\":\"Node\",",
+        )
+}
+
+#[test]
+fn what_no_plugin_is_interested_in_any_more_is_watched_no_more_and_listed_anew_when_one_is() {
+    let is_of_nodes = |it: &Asked| it.uri.contains("Node");
+    let server = Apiserver::start(move |it| {
+        if it.is_watch() {
+            return Answer::Pieces(Vec::new(), Then::Silence);
+        }
+        let items = if is_of_nodes(it) {
+            vec![about_a_node("e-node", "n"), about_a_node("e-other", "m")]
+        } else {
+            vec![event("e-pod", 9, "p")]
+        };
+        Answer::json(list(10, "", &items))
+    });
+    let (_folder, kubeconfig) = kubeconfig(&server);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a.wasm");
+    fs::write(&file, stamped("a", 1)).unwrap();
+    let text = config(&["ns"], folder.path(), "")
+        .replace("plugins:\n", "plugins:\n  poll: 1h\n")
+        .replace("scope:\n", "scope:\n  kinds: [Pod, Node]\n");
+    let portent = Running::start(&text, &kubeconfig);
+    portent.until_ready();
+    assert_eq!(portent.metric("portent_records", &[]), 3);
+    let watch_of_nodes = "watch Node in default";
+    assert!(portent.get("/readyz?verbose").1.contains(watch_of_nodes));
+
+    // Of Pods alone: those of Nodes leave, and are counted.
+    fs::write(&file, interested_in("Pod")).unwrap();
+    portent.hang_up();
+    portent.until("that the records of Nodes leave", |it| {
+        (it.metric("portent_records_removed_total", &["unwatched"]) == 2).then_some(())
+    });
+    assert_eq!(portent.metric("portent_records", &[]), 1);
+    let (code, text) = portent.get("/readyz?verbose");
+    assert!(code == 200 && !text.contains("Node"), "{text}");
+    assert!(text.contains("1 of 1 watches have listed"), "{text}");
+
+    // Of nothing that is in scope: no request is made from then on.
+    fs::write(&file, interested_in("Job")).unwrap();
+    portent.hang_up();
+    portent.until("that nothing is held", |it| {
+        (it.metric("portent_records", &[]) == 0).then_some(())
+    });
+    let (code, text) = portent.get("/readyz?verbose");
+    assert!(code == 200 && text.contains("nothing is watched"), "{text}");
+    let n_asked = server.asked().len();
+
+    // Of all of them again: listed anew, and what is found is news.
+    fs::write(&file, stamped("a", 2)).unwrap();
+    portent.hang_up();
+    portent.until("that all is held again", |it| {
+        (it.metric("portent_records", &[]) == 3).then_some(())
+    });
+    let asked = server.asked();
+    let lists = asked[n_asked..].iter().filter(|it| !it.is_watch());
+    assert!(lists.clone().any(is_of_nodes) && lists.clone().any(|it| !is_of_nodes(it)));
+    let change = portent.until("what the last version says", |it| {
+        let changes = it.changes();
+        let of_node =
+            |it: &&serde_json::Value| it["object"]["kind"] == "Node" && it["initial"] == false;
+        changes.iter().rfind(of_node).cloned()
+    });
+    assert_eq!(change["additionalReasons"][0]["text"], "02", "{change}");
+    assert_eq!(portent.metric("portent_events_in_flight", &[]), 0);
+}
+
+#[test]
+fn pods_are_watched_as_long_as_any_events_are() {
+    let server = Apiserver::start(with_pods(|_| {
+        Answer::json(list(10, "", &[]).replace("EventList", "PodList"))
+    }));
+    let (_folder, kubeconfig) = kubeconfig(&server);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a.wasm");
+    fs::write(&file, stamped("a", 1)).unwrap();
+    let text = config(&["ns"], folder.path(), "pods:\n  selector: \"\"\n")
+        .replace("plugins:\n", "plugins:\n  poll: 1h\n");
+    let portent = Running::start(&text, &kubeconfig);
+    portent.until_ready();
+    assert!(portent.get("/readyz?verbose").1.contains("2 of 2 watches"));
+    fs::remove_file(&file).unwrap();
+    portent.hang_up();
+    portent.until("that nothing is watched", |it| {
+        it.get("/readyz?verbose")
+            .1
+            .contains("nothing is watched")
+            .then_some(())
+    });
+    let n_asked = server.asked().len();
+    fs::write(&file, stamped("a", 2)).unwrap();
+    portent.hang_up();
+    portent.until("that both are listed anew", |it| {
+        it.get("/readyz?verbose")
+            .1
+            .contains("2 of 2 watches")
+            .then_some(())
+    });
+    // Pods before Events, as at the start.
+    let asked = server.asked();
+    let paths: Vec<_> = asked[n_asked..]
+        .iter()
+        .filter(|it| !it.is_watch())
+        .collect();
+    assert!(paths[0].uri.contains("/pods?"), "{paths:?}");
+}
+
+#[test]
+fn an_impure_plugin_is_told_in_the_status_in_the_metrics_and_once_in_the_log() {
+    let items = ["a", "b", "c"].map(|it| event(&format!("e-{it}"), 9, &format!("poison-{it}")));
+    let server = Apiserver::start(quiet(items.to_vec()));
+    let (_folder, kubeconfig) = kubeconfig(&server);
+    let folder = tempfile::tempdir().unwrap();
+    let counts = "(func $misbehave (param $subjects i32) (param $n i32) (result i32)
+        (i64.store offset=8 (global.get $reason) (i64.extend_i32_u (local.get $n)))
+        (call $well_behaved (local.get $subjects) (local.get $n)))";
+    fs::write(folder.path().join("a.wasm"), component_of("a", counts)).unwrap();
+    let portent = Running::start(&config(&["ns"], folder.path(), ""), &kubeconfig);
+    let status = portent.until("that it is found out", |it| {
+        let serving = only_plugin(it)["serving"].clone();
+        (serving["reason"] == "impure").then_some(serving)
+    });
+    assert_eq!(status["state"], "active");
+    assert_eq!(
+        portent.metric("portent_plugin_asked_again_total", &["a"]),
+        1
+    );
+    assert_eq!(portent.metric("portent_plugin_impure_total", &["a"]), 1);
+    let shown = support::portent(["plugin", "status", "--url", &portent.admin()]);
+    assert_eq!(shown.status.code(), Some(1));
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    assert!(
+        shown.contains("serves  active (impure): a 0.0.1"),
+        "{shown}"
+    );
+    let log = portent.log();
+    let fields = log.iter().map(|it| &it["fields"]);
+    let told: Vec<_> = fields
+        .filter(|it| {
+            it["message"]
+                .as_str()
+                .is_some_and(|it| it.starts_with("impure: "))
+        })
+        .collect();
+    let [told] = &told[..] else {
+        panic!("{told:?}");
+    };
+    assert!(
+        told["object"]
+            .as_str()
+            .unwrap()
+            .starts_with("ns/Pod/poison-"),
+        "{told}"
+    );
+    let message = told["message"].as_str().unwrap();
+    assert!(
+        message.contains("the time of an additional reason is `1`, and was `3`"),
+        "{message}"
+    );
 }

@@ -69,6 +69,32 @@ fn only_the_sandbox_names_wasmtime() {
 }
 
 #[test]
+fn only_what_holds_settings_against_schemas_names_jsonschema() {
+    check_only_in("jsonschema", &["plugins/schema"]);
+}
+
+#[test]
+fn unsafe_code_and_other_processes_are_where_they_are_argued_for() {
+    check_only_in("unsafe ", &["memory.rs", "sandbox/compile.rs"]);
+    check_only_in("Component::deserialize", &["sandbox/compile.rs"]);
+    check_only_in("Component::new", &[]);
+    check_only_in(
+        "Command::new",
+        &["apart.rs", "apart/tests.rs", "sandbox/cache/tests.rs"],
+    );
+    // What compiles in its own process has no bounds: the commands never do.
+    check_only_in(
+        "Sandbox::new(",
+        &[
+            "sandbox/compile/tests.rs",
+            "plugins/tests.rs",
+            "plugins/loader/tests.rs",
+        ],
+    );
+    check_only_in("Compiler::Here", &["sandbox.rs", "sandbox/compile"]);
+}
+
+#[test]
 fn only_the_author_tool_names_wit_component() {
     check_only_in("wit_component", &["componentize.rs"]);
 }
@@ -102,7 +128,16 @@ fn what_is_modelled_takes_what_it_shares_from_where_the_model_puts_its_own() {
 
 #[test]
 fn only_what_asks_a_cluster_names_kube() {
-    check_only_in("kube::", &["watch", "check.rs", "explain/ask.rs", "run.rs"]);
+    check_only_in(
+        "kube::",
+        &[
+            "watch",
+            "check.rs",
+            "explain/ask.rs",
+            "run.rs",
+            "run/watches.rs",
+        ],
+    );
     let clis = ["cli/check.rs", "cli/explain.rs"];
     check_only_in(
         "tokio::",
@@ -131,11 +166,13 @@ fn nothing_that_is_used_uses_who_uses_it() {
 fn what_many_use_uses_little() {
     for (of, may_name) in [
         ("text", &[][..]),
+        ("apart", &[]),
         ("reason", &[]),
         ("sync", &[]),
         ("files", &["sync"]),
         ("scope", &["text"]),
-        ("config", &["config", "sandbox", "scope", "text"]),
+        ("yaml", &["text"]),
+        ("config", &["config", "sandbox", "scope", "text", "yaml"]),
         ("watch", &["pods", "record", "scan", "scope", "text"]),
         ("output", &["outcome", "record", "subject", "text"]),
         ("sink", &["outcome", "output", "subject", "sync"]),

@@ -30,6 +30,9 @@ pub(super) enum Plugin {
     Check {
         /// The component.
         file: PathBuf,
+        /// Print the JSON Schema of its settings, for an editor, and nothing else.
+        #[arg(long)]
+        schema: bool,
         #[command(flatten)]
         limits: LimitArgs,
     },
@@ -46,6 +49,10 @@ Example:
         output: PathBuf,
     },
     /// Say which plugins a running portent serves, and what became of those that it does not.
+    ///
+    /// Exits with 0 when all of them serve and nothing is wrong, with 1 when a version failed to
+    /// load, is quarantined or impure, or a plugin does not serve, and with 2 when portent could
+    /// not be asked.
     #[command(
         after_help = "Example:\n  kubectl port-forward deploy/portent 8081\n  portent plugin status"
     )]
@@ -64,7 +71,11 @@ Example:
 impl Plugin {
     pub(super) fn run(self) -> anyhow::Result<ExitCode> {
         match self {
-            Self::Check { file, limits } => check(&file, &limits),
+            Self::Check {
+                file,
+                schema,
+                limits,
+            } => check(&file, &limits, schema),
             Self::Componentize { module, output } => {
                 let bytes = fs::read(&module)
                     .with_context(|| format!("cannot read {}", module.display()))?;
@@ -98,8 +109,12 @@ impl Plugin {
     }
 }
 
-fn check(file: &std::path::Path, limits: &LimitArgs) -> anyhow::Result<ExitCode> {
-    let sandbox = Sandbox::new(limits.limits()?)?;
+fn check(
+    file: &std::path::Path,
+    limits: &LimitArgs,
+    is_schema_wanted: bool,
+) -> anyhow::Result<ExitCode> {
+    let sandbox = Sandbox::with(limits.limits()?, super::compiler(), None)?;
     let loaded = on_guest_stack(|| plugins::Plugin::load(&sandbox, file));
     let mut to = io::stdout().lock();
     let shown = Visible(&file.display().to_string()).to_string();
@@ -110,11 +125,33 @@ fn check(file: &std::path::Path, limits: &LimitArgs) -> anyhow::Result<ExitCode>
             writeln!(to, "  meaning    {}", failure.reason.meaning())?;
             Ok(ExitCode::from(1))
         }
+        Ok(plugin) if is_schema_wanted => {
+            let none = "{\"maxProperties\": 0}";
+            let schema = plugin.description().settings_schema.as_deref();
+            writeln!(to, "{}", in_ascii(schema.unwrap_or(none))?)?;
+            Ok(ExitCode::SUCCESS)
+        }
         Ok(plugin) => {
             describe(&mut to, &shown, &plugin)?;
             Ok(ExitCode::SUCCESS)
         }
     }
+}
+
+/// JSON as it is, in characters that no terminal obeys.
+fn in_ascii(json: &str) -> serde_json::Result<String> {
+    let value: serde_json::Value = serde_json::from_str(json)?;
+    let text = serde_json::to_string_pretty(&value)?;
+    let mut ascii = String::with_capacity(text.len());
+    for it in text.chars() {
+        if it.is_ascii() && it != '\u{7f}' {
+            ascii.push(it);
+        } else {
+            let units = it.encode_utf16(&mut [0; 2]).to_vec();
+            ascii.extend(units.iter().map(|it| format!("\\u{it:04x}")));
+        }
+    }
+    Ok(ascii)
 }
 
 fn describe(to: &mut dyn Write, shown: &str, plugin: &plugins::Plugin) -> io::Result<()> {

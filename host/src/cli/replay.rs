@@ -295,7 +295,7 @@ fn framing(output: Output) -> Option<Framing> {
 /// Loads the plugins of a folder, and says which it could not.
 pub(super) fn load(folder: &Path, limits: &Limits) -> anyhow::Result<PluginSet> {
     let shown = Visible(&folder.display().to_string()).to_string();
-    let sandbox = Sandbox::new(limits.clone())?;
+    let sandbox = Sandbox::with(limits.clone(), super::compiler(), None)?;
     // Loading calls guests, too.
     let set = on_guest_stack(|| PluginSet::load(&sandbox, folder)).with_context(|| {
         format!(

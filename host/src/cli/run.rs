@@ -13,7 +13,7 @@ use super::eprintln_lossy;
 use crate::{
     config::Config,
     plugins::{Loader, PluginSet, Terms},
-    sandbox::{Sandbox, on_guest_stack},
+    sandbox::{Cache, Sandbox, on_guest_stack},
     text::Visible,
     watch::Address,
 };
@@ -118,7 +118,7 @@ pub(super) fn read(path: &Path) -> Result<Config, ExitCode> {
 
 /// Loads the plugins of a configuration, in its order.
 pub(super) fn load(config: &Config) -> anyhow::Result<PluginSet> {
-    let sandbox = Sandbox::new(config.limits.clone())?;
+    let sandbox = Sandbox::with(config.limits.clone(), super::compiler(), None)?;
     // Loading calls guests, too.
     let folder = &config.plugins.directory;
     let mut set = readable(on_guest_stack(|| PluginSet::load(&sandbox, folder)), config)?;
@@ -137,7 +137,9 @@ fn loader(config: &Config) -> anyhow::Result<Loader> {
             .collect(),
         compiled_bytes: plugins.bytes.get(),
     };
-    let sandbox = Sandbox::new(config.limits.clone())?;
+    let cache = plugins.cache.clone();
+    let cache = cache.map(|it| Cache::new(it, Cache::BYTES));
+    let sandbox = Sandbox::with(config.limits.clone(), super::compiler(), cache)?;
     Ok(Loader::new(sandbox, plugins.directory.clone(), terms))
 }
 

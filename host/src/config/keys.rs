@@ -161,6 +161,28 @@ pub struct PluginsConfig {
     pub poll: Period,
     /// Bytes of compiled code of all plugins together.
     pub bytes: Size,
+    /// The folder in which compiled code is kept, if it is.
+    pub cache: Option<PathBuf>,
+    /// How long a plugin is left alone whose calls fail.
+    pub quarantine: QuarantineConfig,
+}
+
+/// How long a plugin is left alone whose calls fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QuarantineConfig {
+    /// At first.
+    pub pause: Period,
+    /// At most: it doubles up to this.
+    pub pause_max: Period,
+}
+
+impl Default for QuarantineConfig {
+    fn default() -> Self {
+        Self {
+            pause: Period::seconds(10),
+            pause_max: Period::minutes(10),
+        }
+    }
 }
 
 /// The digest that the component of a file has to have.
@@ -214,6 +236,10 @@ pub(super) mod plugins {
     pub(in crate::config) const BYTES_DEFAULT: Size = Size::mib(256);
 
     pub(in crate::config) const BYTES: RangeInclusive<Size> = Size::mib(1)..=Size::gib(8);
+
+    /// For both pauses of the quarantine.
+    pub(in crate::config) const PAUSE: RangeInclusive<Period> =
+        Period::seconds(1)..=Period::hours(24);
 }
 
 section! {
@@ -378,6 +404,10 @@ pub(super) fn sections() -> Vec<(&'static str, &'static str)> {
         (
             "plugins",
             "Where the plugins are, and which of them has the last word.",
+        ),
+        (
+            "plugins.quarantine",
+            "How long a plugin is left alone whose calls fail. What is to be classified waits meanwhile.",
         ),
         (
             "pods",

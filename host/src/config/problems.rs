@@ -5,16 +5,10 @@
 
 use std::fmt;
 
-use crate::text::{Visible, cut};
-
-/// Somewhere in a text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
-    /// From 1.
-    pub line: u64,
-    /// In characters, from 1.
-    pub column: u64,
-}
+use crate::{
+    text::{Visible, cut},
+    yaml::Place,
+};
 
 /// One thing that is wrong. Printed, it is one line: `LINE:COLUMN: KEY: WHAT`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,11 +74,5 @@ impl fmt::Display for Problem {
             write!(f, "{key}: ")?;
         }
         f.write_str(what)
-    }
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.line, self.column)
     }
 }

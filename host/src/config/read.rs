@@ -5,15 +5,15 @@ use std::{collections::BTreeMap, fmt::Display, ops::RangeInclusive, path::PathBu
 
 use super::{
     AdminConfig, ChangesConfig, Config, LogConfig, OutcomesConfig, PluginsConfig, PodsConfig,
-    StoreConfig, WatchConfig,
+    QuarantineConfig, StoreConfig, WatchConfig,
     keys::{Key, WORKERS, joined, keys, names_in, plugins, pods},
     problems::Problems,
-    tree::{Node, What},
     value::Value,
 };
 use crate::{
     sandbox::{Limits, is_plugin_name},
     scope::{LabelSelector, Reach, Scope, ScopeError},
+    yaml::{Node, What},
 };
 
 pub(super) fn config(root: &Node) -> Result<Config, Problems> {
@@ -212,6 +212,16 @@ impl Reader<'_> {
             plugins::BYTES_DEFAULT,
             Some(&plugins::BYTES),
         );
+        let QuarantineConfig { pause, pause_max } = QuarantineConfig::default();
+        let quarantine = QuarantineConfig {
+            pause: self.value("plugins.quarantine.pause", pause, Some(&plugins::PAUSE)),
+            pause_max: self.value(
+                "plugins.quarantine.pauseMax",
+                pause_max,
+                Some(&plugins::PAUSE),
+            ),
+        };
+        let cache = self.cache();
         let directory = self.root.at(PATH);
         if let Some(What::Text(it)) = directory.map(|it| &it.what)
             && !it.is_empty()
@@ -222,6 +232,8 @@ impl Reader<'_> {
                 pins: pins.unwrap_or_default(),
                 poll,
                 bytes,
+                quarantine,
+                cache,
             });
         }
         let not = directory.map_or_else(|| "is missing".to_owned(), Node::not_this);
@@ -230,6 +242,22 @@ impl Reader<'_> {
         let what = format!("{not}: write the folder of the plugins, for example `/plugins`");
         self.problems
             .add(place.unwrap_or(self.root.place), PATH, &what);
+        None
+    }
+
+    fn cache(&mut self) -> Option<PathBuf> {
+        const PATH: &str = "plugins.cache";
+        let node = self.root.at(PATH)?;
+        if let What::Text(it) = &node.what
+            && !it.is_empty()
+        {
+            return Some(PathBuf::from(it));
+        }
+        let what = format!(
+            "{}: write a folder that is nobody else's, for example `/var/cache/portent/plugins`",
+            node.not_this()
+        );
+        self.problems.add(node.place, PATH, &what);
         None
     }
 

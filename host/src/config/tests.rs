@@ -202,7 +202,8 @@ fn a_pin_is_a_name_and_a_digest() {
 fn with_value(path: &str, value: &str) -> Result<Config, Problems> {
     let n_sections = path.matches('.').count();
     if let Some(name) = path.strip_prefix("plugins.") {
-        let text = format!("{SCOPE}plugins: {{directory: /plugins, {name}: {value}}}\n");
+        let (nested, ends) = (name.replace('.', ": {"), "}".repeat(n_sections));
+        let text = format!("{SCOPE}plugins: {{directory: /plugins, {nested}: {value}{ends}\n");
         return Config::parse(text.as_bytes());
     }
     let nested = path.replace('.', ": {");
@@ -241,7 +242,7 @@ fn each_range_holds_on_both_sides() {
             assert!(line.contains(&of), "{line}");
         }
     }
-    assert_eq!(n_ranges, 21, "of the keys that have one");
+    assert_eq!(n_ranges, 23, "of the keys that have one");
 }
 
 #[test]

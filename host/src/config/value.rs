@@ -4,10 +4,8 @@ use std::{net::SocketAddr, num::NonZeroUsize, ops::RangeInclusive};
 
 use serde_json::{Map, Value as Json, json};
 
-use super::{
-    human::{Period, Size},
-    tree::{Node, What},
-};
+use super::human::{Period, Size};
+use crate::yaml::{Node, What, text};
 
 /// The value of a key that has a default.
 pub(super) trait Value: PartialOrd + Sized {
@@ -199,7 +197,7 @@ macro_rules! choice {
 
             const IS_CHOICE: bool = true;
 
-            fn read(node: &crate::config::tree::Node) -> Option<Self> {
+            fn read(node: &crate::yaml::Node) -> Option<Self> {
                 let word = node.scalar()?;
                 Self::ALL.iter().copied().find(|it| it.as_str() == word)
             }
@@ -219,28 +217,6 @@ macro_rules! choice {
 }
 
 pub(super) use choice;
-
-/// A text as YAML: as it is where that would be read as this text, else in quotes.
-pub(super) fn text(text: &str) -> String {
-    // A list takes fewer characters as they are than a line does, and other ones.
-    let tried = super::tree::parse(format!("line: {text}\nlist: [{text}]").as_bytes());
-    let is_read_back = |node: &Node| matches!(&node.what, What::Text(it) if it == text);
-    let on_line = |tree: &Node| tree.at("line").is_some_and(is_read_back);
-    let in_list = |tree: &Node| match tree.at("list").map(|it| &it.what) {
-        Some(What::List(items)) => items.len() == 1 && items.iter().all(is_read_back),
-        _ => false,
-    };
-    if tried.is_ok_and(|tree| on_line(&tree) && in_list(&tree)) {
-        return text.to_owned();
-    }
-    // YAML takes fewer characters as they are than JSON does.
-    let escaped = text.chars().map(|it| match it {
-        '"' | '\\' => format!("\\{it}"),
-        ' '..='~' => it.to_string(),
-        it => format!("\\U{:08x}", u32::from(it)),
-    });
-    format!("\"{}\"", escaped.collect::<String>())
-}
 
 /// Texts as a list in YAML, on one line.
 pub(super) fn list<T: ToString>(items: impl IntoIterator<Item = T>) -> String {

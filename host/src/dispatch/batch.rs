@@ -3,7 +3,8 @@
 //! A batch that fails is halved until the subjects that make it fail are alone,
 //! so that one poisonous subject costs one outcome and not those beside it. That
 //! is bounded: fuel makes each call short, and after two deadlines in all the
-//! subjects that were not tried alone share the failure.
+//! subjects that were not tried alone share the failure. Within the same time a batch that is a
+//! sample is asked about again.
 
 use std::time::Instant;
 
@@ -12,9 +13,17 @@ use crate::{
     interner::Interner,
     outcome::Outcome,
     reason::CallFailure,
-    sandbox::{Guest, Spent},
+    sandbox::{Guest, Impurity, Spent},
     subject::Subject,
 };
+
+/// What came of a batch.
+pub(super) struct Answer {
+    pub(super) results: Results,
+    pub(super) spent: Spent,
+    /// If it was asked again: whether it said otherwise.
+    pub(super) again: Option<Result<(), Impurity>>,
+}
 
 /// Classifies the subjects. One with neither an event of interest nor a failure
 /// gets the empty outcome without a call.
@@ -22,8 +31,8 @@ pub(super) fn classify(
     guest: &Guest,
     interner: &Interner,
     subjects: Vec<Subject>,
-) -> (Results, Spent) {
-    let is_asked = |it: &Subject| !it.events.is_empty() || it.failure.is_some();
+    is_sample: bool,
+) -> Answer {
     let (asked, silent): (Vec<_>, Vec<_>) = subjects.into_iter().partition(is_asked);
     let mut classified = Classified {
         guest,
@@ -34,11 +43,32 @@ pub(super) fn classify(
     };
     classified.halve(&asked);
     let Classified {
-        outcomes, spent, ..
+        outcomes,
+        spent,
+        until,
+        ..
     } = classified;
+    let again = if is_sample {
+        let said = asked.iter().zip(&outcomes);
+        let said = said.filter_map(|(it, said)| Some((it, said.as_ref().ok()?)));
+        let said: Vec<_> = said.collect();
+        // Of one, nothing can be told.
+        (1 < said.len()).then(|| guest.impurity(&said, until).map_or(Ok(()), Err))
+    } else {
+        None
+    };
     let silent = silent.into_iter().map(|it| (it, Ok(Outcome::default())));
     let results = asked.into_iter().zip(outcomes).chain(silent).collect();
-    (results, spent)
+    Answer {
+        results,
+        spent,
+        again,
+    }
+}
+
+/// Whether a plugin has anything to say of it.
+pub(super) fn is_asked(subject: &Subject) -> bool {
+    !subject.events.is_empty() || subject.failure.is_some()
 }
 
 /// What of a batch is classified.

@@ -25,11 +25,23 @@ pub const BAD_MAX: usize = 8;
 /// On how many subjects they have to have failed.
 pub const SUBJECTS_MIN: usize = 4;
 
-/// How long a plugin is left alone first.
-pub const PAUSE_MIN: Seconds = 10;
+/// How long a plugin is left alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pauses {
+    /// At first.
+    pub first: Seconds,
+    /// At most.
+    pub longest: Seconds,
+}
 
-/// How long it is left alone at most.
-pub const PAUSE_MAX: Seconds = 10 * 60;
+impl Default for Pauses {
+    fn default() -> Self {
+        Self {
+            first: 10,
+            longest: 10 * 60,
+        }
+    }
+}
 
 /// A batch that is back.
 #[derive(Debug)]
@@ -91,7 +103,7 @@ impl Health {
     }
 
     /// A batch is back.
-    pub(super) fn landed(&mut self, results: &Results, now: Seconds) {
+    pub(super) fn landed(&mut self, results: &Results, now: Seconds, pauses: Pauses) {
         let failed = results.iter().filter_map(|(subject, it)| {
             let failure = it.as_ref().err()?;
             is_crash(failure.reason).then_some((subject, failure.reason))
@@ -107,18 +119,18 @@ impl Health {
         match (&mut self.quarantine, batch.bad) {
             (Some(it), Some(reason)) if it.is_probed => {
                 it.reason = reason;
-                it.pause = it.pause.saturating_mul(2).min(PAUSE_MAX);
+                it.pause = it.pause.saturating_mul(2).min(pauses.longest);
                 it.until = now.saturating_add(it.pause);
                 it.is_probed = false;
             }
             (Some(it), None) if it.is_probed => *self = Self::default(),
             // It was with a worker when the others failed.
             (Some(_), _) => {}
-            (None, _) => self.note(batch, now),
+            (None, _) => self.note(batch, now, pauses),
         }
     }
 
-    fn note(&mut self, batch: Batch, now: Seconds) {
+    fn note(&mut self, batch: Batch, now: Seconds, pauses: Pauses) {
         if self.window.len() == WINDOW {
             self.window.pop_front();
         }
@@ -132,8 +144,8 @@ impl Health {
         {
             self.quarantine = Some(Quarantine {
                 reason,
-                pause: PAUSE_MIN,
-                until: now.saturating_add(PAUSE_MIN),
+                pause: pauses.first,
+                until: now.saturating_add(pauses.first),
                 is_probed: false,
             });
         }
@@ -163,11 +175,16 @@ mod tests {
         vec![(Subject::without_records(key), result)]
     }
 
+    const PAUSES: Pauses = Pauses {
+        first: 10,
+        longest: 600,
+    };
+
     fn quarantined(at: Seconds) -> Health {
         let mut health = Health::default();
         for pod in 0..BAD_MAX {
             assert!(health.may_be_asked(at));
-            health.landed(&batch(pod, Some(Reason::Trap)), at);
+            health.landed(&batch(pod, Some(Reason::Trap)), at, PAUSES);
         }
         assert_eq!(health.quarantine(), Some(Reason::Trap));
         health
@@ -176,12 +193,12 @@ mod tests {
     #[test]
     fn a_plugin_that_fails_on_many_subjects_is_left_alone_and_one_batch_fewer_is_not_enough() {
         let health = quarantined(5);
-        assert!(!health.may_be_asked(5 + PAUSE_MIN - 1));
-        assert!(health.may_be_asked(5 + PAUSE_MIN));
+        assert!(!health.may_be_asked(5 + PAUSES.first - 1));
+        assert!(health.may_be_asked(5 + PAUSES.first));
 
         let mut health = Health::default();
         for pod in 0..BAD_MAX - 1 {
-            health.landed(&batch(pod, Some(Reason::Trap)), 5);
+            health.landed(&batch(pod, Some(Reason::Trap)), 5, PAUSES);
         }
         assert_eq!(health.quarantine(), None);
     }
@@ -190,8 +207,12 @@ mod tests {
     fn a_poisonous_subject_is_no_reason_however_often_it_comes_nor_is_an_error_of_the_guests_own() {
         let mut health = Health::default();
         for idx in 0..10 * WINDOW {
-            health.landed(&batch(idx % (SUBJECTS_MIN - 1), Some(Reason::OutOfFuel)), 5);
-            health.landed(&batch(idx, Some(Reason::GuestError)), 5);
+            health.landed(
+                &batch(idx % (SUBJECTS_MIN - 1), Some(Reason::OutOfFuel)),
+                5,
+                PAUSES,
+            );
+            health.landed(&batch(idx, Some(Reason::GuestError)), 5, PAUSES);
         }
         assert_eq!(health.quarantine(), None);
     }
@@ -202,7 +223,7 @@ mod tests {
         for idx in 0..10 * WINDOW {
             // Seven of sixteen.
             let is_bad = idx % WINDOW < BAD_MAX - 1;
-            health.landed(&batch(idx, is_bad.then_some(Reason::Trap)), 5);
+            health.landed(&batch(idx, is_bad.then_some(Reason::Trap)), 5, PAUSES);
         }
         assert_eq!(health.quarantine(), None);
     }
@@ -210,21 +231,21 @@ mod tests {
     #[test]
     fn one_batch_is_tried_after_the_pause_which_doubles_up_to_its_bound_until_it_is_well() {
         let mut health = quarantined(0);
-        let (mut now, mut pause) = (PAUSE_MIN, PAUSE_MIN);
+        let (mut now, mut pause) = (PAUSES.first, PAUSES.first);
         for _ in 0..10 {
             assert!(health.may_be_asked(now));
             health.begun();
             // One at a time.
             assert!(!health.may_be_asked(now));
-            health.landed(&batch(0, Some(Reason::Deadline)), now);
-            pause = (2 * pause).min(PAUSE_MAX);
+            health.landed(&batch(0, Some(Reason::Deadline)), now, PAUSES);
+            pause = (2 * pause).min(PAUSES.longest);
             assert!(!health.may_be_asked(now + pause - 1));
             now += pause;
         }
-        assert_eq!(pause, PAUSE_MAX);
+        assert_eq!(pause, PAUSES.longest);
         assert_eq!(health.quarantine(), Some(Reason::Deadline));
         health.begun();
-        health.landed(&batch(0, None), now);
+        health.landed(&batch(0, None), now, PAUSES);
         assert_eq!(health.quarantine(), None);
         assert!(health.may_be_asked(now));
     }
@@ -232,9 +253,25 @@ mod tests {
     #[test]
     fn what_was_with_a_worker_when_it_was_quarantined_says_nothing_more() {
         let mut health = quarantined(0);
-        health.landed(&batch(100, None), 1);
-        health.landed(&batch(100, Some(Reason::Trap)), 2);
+        health.landed(&batch(100, None), 1, PAUSES);
+        health.landed(&batch(100, Some(Reason::Trap)), 2, PAUSES);
         assert!(health.quarantine().is_some());
-        assert!(health.may_be_asked(PAUSE_MIN));
+        assert!(health.may_be_asked(PAUSES.first));
+    }
+
+    #[test]
+    fn the_pauses_are_those_that_an_operator_decides() {
+        let pauses = Pauses {
+            first: 3,
+            longest: 4,
+        };
+        let mut health = Health::default();
+        for pod in 0..BAD_MAX {
+            health.landed(&batch(pod, Some(Reason::Trap)), 0, pauses);
+        }
+        assert_eq!([2, 3].map(|it| health.may_be_asked(it)), [false, true]);
+        health.begun();
+        health.landed(&batch(0, Some(Reason::Trap)), 3, pauses);
+        assert_eq!([6, 7].map(|it| health.may_be_asked(it)), [false, true]);
     }
 }

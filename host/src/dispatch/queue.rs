@@ -13,7 +13,11 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use foldhash::quality::RandomState;
 
-use super::{Results, dirty::DirtySet, health::Health};
+use super::{
+    Results,
+    dirty::DirtySet,
+    health::{Health, Pauses},
+};
 use crate::{
     outcome::Generation,
     reason::Reason,
@@ -156,8 +160,8 @@ impl Queue {
     }
 
     /// What a call of the version that serves came to.
-    pub(super) fn note_health(&mut self, results: &Results, now: Seconds) {
-        self.health.landed(results, now);
+    pub(super) fn note_health(&mut self, results: &Results, now: Seconds, pauses: Pauses) {
+        self.health.landed(results, now, pauses);
     }
 
     /// Whether the plugin may be given a batch now.

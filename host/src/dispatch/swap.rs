@@ -10,9 +10,12 @@
 //! What bounds it: the backlog (`queue`), and of what is removed the subjects that anything is
 //! held of. It loads nothing and calls no guest.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
 
-use super::{Change, Dispatcher, PluginSet, Queue};
+use super::{Batch, Change, Dispatcher, PluginSet, Queue};
 use crate::{
     outcome::Generation,
     store::Seconds,
@@ -33,6 +36,21 @@ pub struct Swapped {
     /// Those that are there no more.
     pub removed: Vec<Box<str>>,
 }
+
+/// What held the path of the Events while one set took the place of another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Held {
+    /// For how long, the last time.
+    pub last: Duration,
+    /// The longest time.
+    pub longest: Duration,
+    /// Batches that waited for it: a worker was free for each and its subjects were dirty, and it
+    /// took [`HELD_MIN`] or longer.
+    pub n_batches: u64,
+}
+
+/// How long is no wait. Subjects are left to gather for longer than that in any case.
+pub const HELD_MIN: Duration = Duration::from_millis(1);
 
 /// Whose findings end, and which of them.
 #[derive(Debug)]
@@ -60,6 +78,37 @@ impl Leaving {
 impl Dispatcher {
     /// Serves with these plugins from now on. Whoever is in a call stays in it.
     pub fn swap(&mut self, next: Arc<PluginSet>) -> Swapped {
+        self.hold(|it| it.exchange(next))
+    }
+
+    /// Does what nobody else can do anything beside, and takes note of who waited for it.
+    fn hold<T>(&mut self, what: impl FnOnce(&mut Self) -> T) -> T {
+        let (n_ready, began) = (self.n_batches_ready(), Instant::now());
+        let done = what(self);
+        let took = began.elapsed();
+        self.held.last = took;
+        self.held.longest = self.held.longest.max(took);
+        if HELD_MIN <= took {
+            self.held.n_batches += u64::try_from(n_ready).unwrap_or(u64::MAX);
+        }
+        done
+    }
+
+    /// How many batches could begin now, about: there is room for them, and subjects are dirty.
+    fn n_batches_ready(&self) -> usize {
+        let asked = self.queues.iter().filter(|it| it.may_be_asked(self.now));
+        // An Event each at least.
+        let batches = asked.map(|it| it.len().div_ceil(self.limits.batch_events.max(1)));
+        batches.sum::<usize>().min(self.workers.room())
+    }
+
+    /// What swaps held up.
+    #[must_use]
+    pub fn held(&self) -> Held {
+        self.held
+    }
+
+    fn exchange(&mut self, next: Arc<PluginSet>) -> Swapped {
         let mut swapped = Swapped::default();
         let queues = std::mem::take(&mut self.queues);
         let mut before: BTreeMap<Box<str>, (Generation, Queue)> = self
@@ -104,6 +153,8 @@ impl Dispatcher {
         }
         self.turn = 0;
         self.plugins = next;
+        let plugins = self.plugins.plugins.iter();
+        self.samples.keep(plugins.map(|it| Batch::lane_of(it)));
         self.share();
         for (plugin, queue) in self.plugins.plugins.iter().zip(&mut self.queues) {
             let name = &plugin.provenance.name;
@@ -198,5 +249,68 @@ impl Dispatcher {
     #[must_use]
     pub fn n_late(&self) -> u64 {
         self.n_late
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{num::NonZeroUsize, thread};
+
+    use super::*;
+    use crate::{record::ObjectKey, sandbox::Limits};
+
+    /// A plugin's queue with so many dirty subjects, and two workers.
+    fn dispatcher(n_dirty: usize) -> Dispatcher {
+        let on_done: Arc<dyn Fn() + Send + Sync> = Arc::new(|| {});
+        let mut it = Dispatcher::new(
+            Arc::default(),
+            Arc::default(),
+            Arc::default(),
+            Limits::default(),
+            NonZeroUsize::new(2).unwrap(),
+            &on_done,
+        )
+        .unwrap();
+        let mut queue = Queue::default();
+        for idx in 0..n_dirty {
+            queue.mark(&SubjectKey {
+                object: ObjectKey::new("ns", "Pod", &format!("p-{idx}")).unwrap(),
+                uid: "u".into(),
+            });
+        }
+        it.queues.push(queue);
+        it
+    }
+
+    fn n_held(n_dirty: usize) -> u64 {
+        let mut it = dispatcher(n_dirty);
+        it.hold(|_| thread::sleep(HELD_MIN));
+        assert!(HELD_MIN <= it.held().last);
+        it.held().n_batches
+    }
+
+    #[test]
+    fn batches_that_could_begin_while_a_swap_holds_the_path_are_counted() {
+        // 64 subjects a batch, and room for eight batches.
+        assert_eq!([0, 1, 64, 65, 130, 10_000].map(n_held), [0, 1, 1, 2, 3, 8]);
+    }
+
+    #[test]
+    fn a_swap_that_is_no_longer_than_a_step_holds_up_nobody_and_the_longest_is_told() {
+        let mut it = dispatcher(1);
+        // On a busy machine one may be longer; that one is counted, and rightly.
+        let is_short = |it: &mut Dispatcher| {
+            let before = it.held().n_batches;
+            it.hold(|_| ());
+            let Held {
+                last, n_batches, ..
+            } = it.held();
+            assert_eq!(before < n_batches, HELD_MIN <= last);
+            last < HELD_MIN
+        };
+        assert!((0..100).any(|_| is_short(&mut it)));
+        it.hold(|_| thread::sleep(2 * HELD_MIN));
+        it.hold(|_| ());
+        assert!(2 * HELD_MIN <= it.held().longest);
     }
 }

@@ -305,6 +305,27 @@ impl Live {
         }
     }
 
+    /// The watches of pods have ended, since no plugin is interested in anything. No pod is known
+    /// any more, which says nothing of whether it is there; what was found of it stays.
+    pub fn unwatch_pods(&mut self) {
+        let Some(watched) = &mut self.watched else {
+            return;
+        };
+        let deleted: Vec<_> = watched.ended.keys().cloned().collect();
+        let known: Vec<_> = watched.confirmed.drain().map(|(key, _)| key).collect();
+        watched.ending = VecDeque::new();
+        let n_waiting = watched.queue.len();
+        watched.waiting = HashMap::new();
+        watched.queue = VecDeque::new();
+        self.counters
+            .unselected
+            .fetch_add(count(n_waiting), Relaxed);
+        for key in deleted.iter().chain(&known) {
+            self.forget_pod(key);
+        }
+        self.count_pods();
+    }
+
     fn pod_gone(&mut self, key: &PodKey, at: Seconds) {
         let watched = self.watched.as_mut();
         if watched.is_some_and(|it| it.delete(key, at)) {

@@ -19,7 +19,8 @@ use std::{
 };
 
 use super::{
-    Plugin, PluginSet, read, read_settings,
+    Plugin, PluginSet, read,
+    settings::Settings,
     source::{Marks, Source, Why},
     state::State,
     status::{Board, Entry, Version},
@@ -27,7 +28,7 @@ use super::{
 use crate::{
     outcome::{Generation, Provenance},
     reason::{Reason, Step},
-    sandbox::{LoadFailure, STACK_MIN_BYTES, Sandbox},
+    sandbox::{Compilations, LoadFailure, STACK_MIN_BYTES, Sandbox},
     text::Visible,
 };
 
@@ -109,6 +110,12 @@ impl Loader {
     #[must_use]
     pub fn board(&self) -> &Arc<Board> {
         &self.board
+    }
+
+    /// What became of the components that were to be compiled.
+    #[must_use]
+    pub fn compilations(&self) -> &Arc<Compilations> {
+        self.sandbox.compilations()
     }
 
     /// Loads what is there now, without waiting for it to settle: there is nothing that it
@@ -304,8 +311,8 @@ impl Loader {
     ) -> Result<Attempt, LoadFailure> {
         let known = self.files.get(path);
         let bytes = read(path, self.sandbox.limits().component_bytes)?;
-        let settings = read_settings(&path.with_extension("yaml"))?;
-        let digests = [&bytes[..], settings.as_bytes()].map(super::digest);
+        let settings = Settings::read(path)?;
+        let digests = [&bytes[..], settings.json().as_bytes()].map(super::digest);
         let is_tried = known.is_some_and(|it| it.tried.as_ref() == Some(&digests));
         let serves = known.and_then(|it| it.serving.as_ref()).is_some_and(|it| {
             let it = &it.provenance;
@@ -346,9 +353,9 @@ impl Loader {
             ));
         }
         passed(Step::Verified);
-        let guest = self
-            .sandbox
-            .admit_in_steps(&bytes, &settings, &mut passed)?;
+        let go_with = |schema: &str| settings.go_with(&self.sandbox, schema);
+        let given = settings.given(&go_with);
+        let guest = self.sandbox.admit_in_steps(&bytes, given, &mut passed)?;
         let others = || {
             let others = self.files.iter().filter(|(other, _)| *other != path);
             others

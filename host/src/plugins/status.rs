@@ -74,11 +74,28 @@ pub struct Entry {
 
 /// How well a version serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Serving(pub State);
+pub struct Serving {
+    /// Active, or quarantined.
+    pub state: State,
+    /// Whether it answered otherwise when it was asked again.
+    pub is_impure: bool,
+}
 
 impl Default for Serving {
     fn default() -> Self {
-        Self(State::Active)
+        Self {
+            state: State::Active,
+            is_impure: false,
+        }
+    }
+}
+
+impl Serving {
+    /// What is not well with it, if anything is.
+    #[must_use]
+    pub fn reason(self) -> Option<Reason> {
+        let impure = self.is_impure.then_some(Reason::Impure);
+        self.state.reason().or(impure)
     }
 }
 
@@ -166,7 +183,7 @@ impl Board {
     /// How well a plugin that serves does so, by its name. Says so in the log when that changes.
     pub fn health(&self, name: &str, quarantine: Option<Reason>) {
         for entry in self.lock().files.values_mut() {
-            let Some((version, Serving(state))) = &mut entry.serving else {
+            let Some((version, Serving { state, .. })) = &mut entry.serving else {
                 continue;
             };
             let is_quarantined = matches!(state, State::Quarantined(_));
@@ -183,6 +200,18 @@ impl Board {
                 tracing::info!(classifier = name, "well again, and out of quarantine");
             }
             *state = state.next(next).unwrap_or(*state);
+        }
+    }
+
+    /// A version that serves answered otherwise when it was asked again.
+    pub fn impure(&self, name: &str, generation: Generation) {
+        for entry in self.lock().files.values_mut() {
+            if let Some((version, serving)) = &mut entry.serving
+                && version.name.as_deref() == Some(name)
+                && version.generation == Some(generation)
+            {
+                serving.is_impure = true;
+            }
         }
     }
 

@@ -47,8 +47,9 @@ impl Admin {
         };
         checks.push(("running".to_owned(), !draining, said.to_owned()));
 
-        let watches = &self.sources.watches;
-        let listed = is_ready(watches.iter().map(|it| &**it));
+        let watches = self.sources.all_watches();
+        let first = self.sources.first_watches();
+        let listed = is_ready(first.iter().map(|it| &**it));
         let said = if watches.is_empty() {
             "no classifier could use any Event of the scope: nothing is watched".to_owned()
         } else {
@@ -56,7 +57,7 @@ impl Admin {
             format!("{n_listed} of {} watches have listed", watches.len())
         };
         checks.push(("watches".to_owned(), listed, said));
-        for it in &self.sources.all_watches() {
+        for it in &watches {
             // One that is refused is told of, but keeps nobody waiting.
             checks.push((format!("watch {}", it.watch()), it.is_answered(), it.tell()));
         }
@@ -64,7 +65,8 @@ impl Admin {
     }
 
     pub(super) fn is_ready(&self) -> bool {
-        !self.is_draining.load(Relaxed) && is_ready(self.sources.watches.iter().map(|it| &**it))
+        let first = self.sources.first_watches();
+        !self.is_draining.load(Relaxed) && is_ready(first.iter().map(|it| &**it))
     }
 }
 
@@ -121,7 +123,7 @@ async fn metrics(State(admin): State<Arc<Admin>>) -> Response {
 
 async fn status_of_plugins(State(admin): State<Arc<Admin>>) -> Response {
     let board = &admin.sources.board;
-    let version = |(version, state): &(Version, plugins::State)| {
+    let described = |version: &Version, state: plugins::State, reason: Option<Reason>| {
         json!({
             "name": version.name,
             "version": version.version,
@@ -130,24 +132,30 @@ async fn status_of_plugins(State(admin): State<Arc<Admin>>) -> Response {
             "wit": version.wit,
             "generation": version.generation.map(|it| it.0),
             "state": state.as_str(),
-            "reason": state.reason().map(Reason::as_str),
+            "reason": reason.map(Reason::as_str),
         })
     };
+    let version = |(it, state): &(Version, plugins::State)| described(it, *state, state.reason());
     let entries = board.entries();
     let entries = entries.iter().map(|it| {
         let serving = it.serving.as_ref();
         json!({
             "file": it.file,
-            "serving": serving.map(|(it, health)| version(&(it.clone(), health.0))),
+            "serving": serving.map(|(it, how)| described(it, how.state, how.reason())),
             "newest": it.newest.as_ref().map(version),
         })
     });
+    let held = admin.sources.held_by_swaps();
     let status = json!({
         "plugins": entries.collect::<Vec<_>>(),
         "over": board.over().iter().map(version).collect::<Vec<_>>(),
         "swaps": board.n_swaps(),
         "backlog": admin.sources.backlog.load(Relaxed),
         "lateResults": admin.sources.late.load(Relaxed),
+        "swapPauseSeconds": {
+            "last": held.last.as_secs_f64(), "longest": held.longest.as_secs_f64(),
+        },
+        "batchesHeldBySwaps": held.n_batches,
     });
     let text = format!("{status}\n");
     ([(CONTENT_TYPE, "application/json")], text).into_response()

@@ -13,6 +13,7 @@ use std::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     },
+    time::Duration,
 };
 
 use prometheus_client::{
@@ -23,11 +24,12 @@ use prometheus_client::{
 };
 
 use crate::{
-    dispatch::Report,
+    dispatch::{Held, Report},
     live::Counters,
     outcome::{Change, Finding, Outcomes, Status as Holds},
     plugins::{Board, Serving, State},
     reason::Reason,
+    sandbox::{Compilations, Miss},
     sink::{Outbox, Traffic},
     store::{Store, Totals},
     watch::{Phase, Status},
@@ -39,6 +41,26 @@ struct Calls {
     n: u64,
     fuel: u64,
     failures: BTreeMap<Reason, u64>,
+    /// Batches that it was asked about again.
+    n_again: u64,
+    /// Those of them that it said otherwise of.
+    n_impure: u64,
+}
+
+/// A watch that goes on.
+#[derive(Debug)]
+enum Watch {
+    /// It was there at the start, and readiness awaits it.
+    First(Arc<Status>),
+    /// It came when a plugin was interested: no readiness awaits it.
+    Later(Arc<Status>),
+}
+
+impl Watch {
+    fn status(&self) -> &Arc<Status> {
+        let (Self::First(status) | Self::Later(status)) = self;
+        status
+    }
 }
 
 /// A classifier, and the category, code and severity of a finding.
@@ -50,14 +72,17 @@ pub(super) struct Sources {
     pub(super) store: Arc<Store>,
     pub(super) outcomes: Arc<Outcomes>,
     pub(super) counters: Arc<Counters>,
-    pub(super) watches: Vec<Arc<Status>>,
+    watches: Mutex<Vec<Watch>>,
+    /// Of watches that have ended, by resource: what was undecodable, and what too long.
+    ended: Mutex<BTreeMap<&'static str, [u64; 2]>>,
     pub(super) board: Arc<Board>,
+    pub(super) compilations: Arc<Compilations>,
     /// Subjects that wait only because a plugin is another.
     pub(super) backlog: AtomicU64,
     /// Results that came after their plugin was removed.
     pub(super) late: AtomicU64,
-    /// Watches that came when a plugin was interested in them: no readiness awaits these.
-    later: Mutex<Vec<Arc<Status>>>,
+    /// What swaps held up.
+    held: Mutex<Held>,
     pub(super) outbox: Outbox,
     /// Subjects that wait to be classified.
     pub(super) waiting: AtomicU64,
@@ -74,17 +99,20 @@ impl Sources {
         counters: Arc<Counters>,
         watches: Vec<Arc<Status>>,
         board: Arc<Board>,
+        compilations: Arc<Compilations>,
         outbox: Outbox,
     ) -> Self {
         Self {
             store,
             outcomes,
             counters,
-            watches,
+            watches: Mutex::new(watches.into_iter().map(Watch::First).collect()),
+            ended: Mutex::default(),
             board,
+            compilations,
             backlog: AtomicU64::new(0),
             late: AtomicU64::new(0),
-            later: Mutex::default(),
+            held: Mutex::default(),
             outbox,
             waiting: AtomicU64::new(0),
             needs_restart: AtomicBool::new(false),
@@ -93,15 +121,48 @@ impl Sources {
         }
     }
 
-    /// Watches that came later.
-    pub(super) fn later(&self) -> MutexGuard<'_, Vec<Arc<Status>>> {
-        self.later.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_watches(&self) -> MutexGuard<'_, Vec<Watch>> {
+        self.watches.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A watch begins that was not there at the start.
+    pub(super) fn watch_begins(&self, status: Arc<Status>) {
+        self.lock_watches().push(Watch::Later(status));
+    }
+
+    /// A watch has ended. What it counted that is part of a sum stays in that.
+    pub(super) fn watch_ends(&self, status: &Arc<Status>) {
+        let mut watches = self.lock_watches();
+        let unread = [&status.undecodable, &status.too_long].map(|it| it.load(Relaxed));
+        let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        let sums = ended.entry(status.watch().resource()).or_default();
+        for (sum, n) in sums.iter_mut().zip(unread) {
+            *sum += n;
+        }
+        watches.retain(|it| !Arc::ptr_eq(it.status(), status));
+    }
+
+    /// The watches that readiness awaits, of those that there were at the start.
+    pub(super) fn first_watches(&self) -> Vec<Arc<Status>> {
+        let watches = self.lock_watches();
+        let first = watches.iter().filter(|it| matches!(it, Watch::First(_)));
+        first.map(|it| Arc::clone(it.status())).collect()
     }
 
     /// All watches.
     pub(super) fn all_watches(&self) -> Vec<Arc<Status>> {
-        let first = self.watches.iter().cloned();
-        first.chain(self.later().iter().cloned()).collect()
+        let watches = self.lock_watches();
+        watches.iter().map(|it| Arc::clone(it.status())).collect()
+    }
+
+    /// Takes note of what swaps held up.
+    pub(super) fn held(&self, held: Held) {
+        *self.held.lock().unwrap_or_else(PoisonError::into_inner) = held;
+    }
+
+    /// What swaps held up, as far as is known here.
+    pub(super) fn held_by_swaps(&self) -> Held {
+        *self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes note of a batch.
@@ -112,6 +173,8 @@ impl Sources {
             .or_default();
         calls.n += report.spent.calls;
         calls.fuel += report.spent.fuel;
+        calls.n_again += u64::from(report.is_same.is_some());
+        calls.n_impure += u64::from(report.is_same == Some(false));
         for it in report.failures {
             *calls.failures.entry(*it).or_default() += 1;
         }
@@ -192,6 +255,30 @@ impl Series<'_, '_> {
     }
 }
 
+impl Series<'_, '_> {
+    fn durations<'a, const N: usize>(
+        &mut self,
+        name: &str,
+        help: &str,
+        values: impl IntoIterator<Item = (Labels<'a, N>, Duration)>,
+    ) -> fmt::Result {
+        let metric_type = ConstGauge::new(0_f64).metric_type();
+        let mut family = self.0.encode_descriptor(name, help, None, metric_type)?;
+        for (labels, value) in values {
+            let gauge = ConstGauge::new(value.as_secs_f64());
+            gauge.encode(family.encode_family(&labels.as_slice())?)?;
+        }
+        Ok(())
+    }
+
+    fn seconds(&mut self, name: &str, help: &str, value: f64) -> fmt::Result {
+        let seconds = ConstCounter::new(value);
+        let metric_type = seconds.metric_type();
+        let encoder = self.0.encode_descriptor(name, help, None, metric_type)?;
+        seconds.encode(encoder)
+    }
+}
+
 fn labelled(all: &BTreeMap<FindingLabels, u64>) -> Vec<(Labels<'_, 4>, u64)> {
     let labelled = all
         .iter()
@@ -222,6 +309,7 @@ impl Collector for Sources {
         self.holdings(&mut to)?;
         self.watches(&mut to)?;
         self.plugins(&mut to)?;
+        self.compilations(&mut to)?;
         self.pods(&mut to)?;
         self.findings(&mut to)?;
         self.changes(&mut to)?;
@@ -324,13 +412,16 @@ impl Sources {
 
     /// What of a resource was undecodable, and what too long.
     fn unread(&self, resource: &str) -> [u64; 2] {
-        let of = |what: fn(&Status) -> &AtomicU64| {
-            let watches = self.all_watches();
-            let watches = watches.iter();
-            let of = watches.filter(|it| it.watch().resource() == resource);
-            of.map(|it| what(it).load(Relaxed)).sum()
-        };
-        [of(|it| &it.undecodable), of(|it| &it.too_long)]
+        let watches = self.lock_watches();
+        let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sums = ended.get(resource).copied().unwrap_or_default();
+        let of_resource = watches.iter().map(Watch::status);
+        for it in of_resource.filter(|it| it.watch().resource() == resource) {
+            for (sum, n) in sums.iter_mut().zip([&it.undecodable, &it.too_long]) {
+                *sum += n.load(Relaxed);
+            }
+        }
+        sums
     }
 
     fn pods(&self, to: &mut Series<'_, '_>) -> fmt::Result {
@@ -378,6 +469,7 @@ impl Sources {
             expired,
             over_count,
             object_gone,
+            unwatched,
             ..
         } = totals;
         to.counter(
@@ -391,6 +483,7 @@ impl Sources {
                 ([("reason", "expired")], expired),
                 ([("reason", "over-count")], over_count),
                 ([("reason", "object-gone")], object_gone),
+                ([("reason", "unwatched")], unwatched),
             ],
         )?;
         to.gauge(
@@ -498,7 +591,7 @@ impl Sources {
             .collect();
         let newest = entries.iter().filter_map(|it| it.newest.as_ref());
         let n_failed = newest.filter(|(_, it)| matches!(it, State::Failed(_)));
-        let is_active = |(_, it): &&&(_, Serving)| it.0 == State::Active;
+        let is_active = |(_, it): &&&(_, Serving)| it.state == State::Active;
         let n_active = serving.iter().filter(is_active).count();
         to.gauge(
             "portent_plugins",
@@ -540,11 +633,29 @@ impl Sources {
             "Results that nobody took, since their plugin was removed meanwhile",
             one(self.late.load(Relaxed)),
         )?;
+        let held = self.held_by_swaps();
+        to.durations(
+            "portent_plugin_swap_pause_seconds",
+            "How long swaps kept everything else from going on: the last one, and the longest",
+            [
+                ([("which", "last")], held.last),
+                ([("which", "longest")], held.longest),
+            ],
+        )?;
+        to.counter(
+            "portent_batches_held_by_swaps",
+            "Batches that could have begun and waited for a swap, a millisecond or longer",
+            one(held.n_batches),
+        )?;
         to.gauge(
             "portent_subjects_backlog",
             "Subjects that wait only because a plugin is another, as far as they were looked up",
             one(self.backlog.load(Relaxed)),
         )?;
+        self.calls_of_plugins(to)
+    }
+
+    fn calls_of_plugins(&self, to: &mut Series<'_, '_>) -> fmt::Result {
         let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         let calls = calls.clone();
         let of_each = |what: fn(&Calls) -> u64| {
@@ -562,6 +673,16 @@ impl Sources {
             "Units of fuel that a plugin used",
             of_each(|it| it.fuel),
         )?;
+        to.counter(
+            "portent_plugin_asked_again",
+            "Batches that a plugin was asked about again, to see whether it says the same",
+            of_each(|it| it.n_again),
+        )?;
+        to.counter(
+            "portent_plugin_impure",
+            "Those of them that it said otherwise of",
+            of_each(|it| it.n_impure),
+        )?;
         let failures = calls.iter().flat_map(|(name, it)| {
             it.failures.iter().map(|(reason, n)| {
                 let labels = [("classifier", &**name), ("reason", reason.as_str())];
@@ -572,6 +693,33 @@ impl Sources {
             "portent_plugin_failures",
             "Subjects that a plugin gave no outcome for, by why",
             failures,
+        )
+    }
+
+    fn compilations(&self, to: &mut Series<'_, '_>) -> fmt::Result {
+        let counts = &*self.compilations;
+        let result = |word, count: &AtomicU64| ([("result", word)], count.load(Relaxed));
+        to.counter(
+            "portent_plugin_compilations",
+            "Components that code was wanted of, by where it came from or why there is none",
+            [
+                result("compiled", &counts.compiled),
+                result("cached", &counts.cached),
+                result("shared", &counts.shared),
+                result("over-limit", &counts.over_limit),
+                result("failed", &counts.failed),
+            ],
+        )?;
+        to.seconds(
+            "portent_plugin_compile_seconds",
+            "Time that compiling took, by the clock on the wall",
+            counts.spent().as_secs_f64(),
+        )?;
+        let misses = counts.misses();
+        to.counter(
+            "portent_plugin_cache_misses",
+            "Times that code was not taken from the cache, by why",
+            misses.map(|(why, n)| ([("reason", Miss::as_str(why))], n)),
         )
     }
 
@@ -666,14 +814,11 @@ fn process(to: &mut Series<'_, '_>) -> fmt::Result {
         Some(f64::from(user) + f64::from(system))
     });
     if let Some(ticks) = ticks {
-        let seconds = ConstCounter::new(ticks / TICKS_PER_SECOND);
-        let encoder = to.0.encode_descriptor(
+        to.seconds(
             "process_cpu_seconds",
             "User and system CPU time",
-            None,
-            seconds.metric_type(),
+            ticks / TICKS_PER_SECOND,
         )?;
-        seconds.encode(encoder)?;
     }
     Ok(())
 }

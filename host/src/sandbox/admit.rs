@@ -5,14 +5,14 @@
 //! tried on made-up subjects. The trial is no luxury: types of exports are
 //! checked only when an instance is made.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Instant};
 
 use wasmparser::{Encoding, Parser, Payload};
-use wasmtime::component::Component;
 
 use super::{
     Description, Limits, Sandbox, bindings,
     call::{Instance, Spent, State, one_line},
+    compile::Compiled,
     description::Interest,
 };
 use crate::{
@@ -55,7 +55,7 @@ pub struct Guest {
     pub(super) limits: Arc<Limits>,
     wit: String,
     imports: Vec<String>,
-    n_compiled_bytes: usize,
+    code: Arc<Compiled>,
 }
 
 impl std::fmt::Debug for Guest {
@@ -82,7 +82,7 @@ impl Guest {
     /// Bytes that its compiled code takes.
     #[must_use]
     pub fn n_compiled_bytes(&self) -> usize {
-        self.n_compiled_bytes
+        self.code.n_bytes()
     }
 
     /// What it imports.
@@ -92,14 +92,30 @@ impl Guest {
     }
 }
 
+/// The settings that a component is admitted with.
+#[derive(Clone, Copy)]
+pub struct Given<'a> {
+    /// As JSON.
+    pub settings: &'a str,
+    /// What they are called where they are refused.
+    pub file: &'a str,
+    /// Whether they go with the schema that the component describes them with.
+    pub go_with: &'a dyn Fn(&str) -> Result<(), LoadFailure>,
+}
+
 impl Sandbox {
-    /// Admits a component with these settings (JSON), or says why not.
+    /// Admits a component with these settings (JSON), whatever schema it has, or says why not.
     ///
     /// # Errors
     ///
     /// The first step that it does not pass.
     pub fn admit(&self, bytes: &[u8], settings: &str) -> Result<Guest, LoadFailure> {
-        self.admit_in_steps(bytes, settings, &mut |_| {})
+        let given = Given {
+            settings,
+            file: "settings",
+            go_with: &|_| Ok(()),
+        };
+        self.admit_in_steps(bytes, given, &mut |_| {})
     }
 
     /// As [`admit`](Self::admit); says each step that it passes.
@@ -110,7 +126,7 @@ impl Sandbox {
     pub fn admit_in_steps(
         &self,
         bytes: &[u8],
-        settings: &str,
+        given: Given<'_>,
         passed: &mut dyn FnMut(Step),
     ) -> Result<Guest, LoadFailure> {
         let limits = self.limits();
@@ -119,16 +135,17 @@ impl Sandbox {
         check_imports(&names.imports)?;
         passed(Step::Inspected);
 
-        let compiled = Component::new(&self.engine, bytes).map_err(|err| {
-            LoadFailure::new(Reason::CompileFailed, one_line(&format!("{err:#}")))
-        })?;
-        let pre = self.linker.instantiate_pre(&compiled).map_err(|err| {
-            let message = format!(
-                "{}; a classifier may import nothing but `log`",
-                one_line(&format!("{err:#}"))
-            );
-            LoadFailure::new(Reason::ForbiddenImport, message)
-        })?;
+        let code = self.compiled(bytes)?;
+        let pre = self
+            .linker
+            .instantiate_pre(&code.component)
+            .map_err(|err| {
+                let message = format!(
+                    "{}; a classifier may import nothing but `log`",
+                    one_line(&format!("{err:#}"))
+                );
+                LoadFailure::new(Reason::ForbiddenImport, message)
+            })?;
         let pre = bindings::PluginPre::new(pre).map_err(|err| {
             LoadFailure::new(Reason::AbiUnsupported, one_line(&format!("{err:#}")))
         })?;
@@ -156,18 +173,20 @@ impl Sandbox {
         passed(Step::Described);
 
         let name: Arc<str> = description.name.as_str().into();
-        let checked = instance(&name).and_then(|it| it.check_settings(settings));
-        match checked {
-            Ok(Ok(())) => {}
-            Ok(Err(wrong)) => {
-                return Err(LoadFailure::new(Reason::SettingsInvalid, one_line(&wrong)));
-            }
-            Err(it) => return Err(LoadFailure::new(Reason::SettingsInvalid, it.to_string())),
+        let Given { settings, file, .. } = given;
+        if let Some(schema) = &description.settings_schema {
+            (given.go_with)(schema)?;
         }
+        // What no schema can say.
+        let refused =
+            |what: &str| LoadFailure::new(Reason::SettingsInvalid, format!("{file}: {what}"));
+        let checked = instance(&name).and_then(|it| it.check_settings(settings));
+        checked
+            .map_err(|it| refused(&it.to_string()))?
+            .map_err(|it| refused(&one_line(&it)))?;
         passed(Step::Configured);
-        let range = compiled.image_range();
         let guest = Guest {
-            n_compiled_bytes: range.end.addr() - range.start.addr(),
+            code,
             pre,
             name,
             description,
@@ -355,10 +374,20 @@ fn try_out(guest: &Guest) -> Result<(), LoadFailure> {
     let outcomes = guest
         .classify(&subjects, &Interner::default(), &mut Spent::default())
         .map_err(|it| failed(it.to_string()))?;
-    for it in outcomes {
-        it.map_err(|it| failed(it.to_string()))?;
+    let outcomes: Result<Vec<_>, _> = outcomes.into_iter().collect();
+    let outcomes = outcomes.map_err(|it| failed(it.to_string()))?;
+    let said: Vec<_> = subjects.iter().zip(&outcomes).collect();
+    let until = Instant::now() + 2 * guest.deadline(&subjects);
+    match guest.impurity(&said, until) {
+        None => Ok(()),
+        Some(it) => Err(LoadFailure::new(
+            Reason::Impure,
+            format!(
+                "of two made-up subjects, {}: answer each subject by itself, whatever is beside it",
+                it.what
+            ),
+        )),
     }
-    Ok(())
 }
 
 /// A subject with an event that meets the interest.

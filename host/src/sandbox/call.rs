@@ -33,6 +33,8 @@ pub(super) struct State {
     n_log_lines: u32,
     /// The line in which the SDK reports a panic.
     panic: Option<String>,
+    /// Whether what it logs was logged before.
+    is_quiet: bool,
 }
 
 impl State {
@@ -44,6 +46,7 @@ impl State {
             refused_memory: None,
             n_log_lines: 0,
             panic: None,
+            is_quiet: false,
         }
     }
 }
@@ -84,7 +87,7 @@ impl State {
         if level == log::Level::Error && line.starts_with("panicked at ") {
             self.panic = Some(one_line(line));
         }
-        if is_dropped {
+        if is_dropped || self.is_quiet {
             return;
         }
         let line = Visible(line);
@@ -215,7 +218,7 @@ impl Instance {
     fn end<T>(self, result: wasmtime::Result<T>) -> Result<T, CallFailure> {
         let state = self.store.data();
         let dropped = state.n_log_lines.saturating_sub(state.limits.log_lines);
-        if 0 < dropped {
+        if 0 < dropped && !state.is_quiet {
             tracing::warn!(
                 plugin = %state.plugin, dropped, limit = state.limits.log_lines,
                 "log lines of a plugin were dropped"
@@ -238,6 +241,27 @@ impl Guest {
         subjects: &[Subject],
         interner: &Interner,
         spent: &mut Spent,
+    ) -> Result<Vec<Result<Outcome, CallFailure>>, CallFailure> {
+        self.call(subjects, interner, spent, false)
+    }
+
+    /// As [`classify`](Self::classify), of subjects that it was asked about before: what it logs is
+    /// known.
+    pub(super) fn classify_again(
+        &self,
+        subjects: &[Subject],
+        interner: &Interner,
+        spent: &mut Spent,
+    ) -> Result<Vec<Result<Outcome, CallFailure>>, CallFailure> {
+        self.call(subjects, interner, spent, true)
+    }
+
+    fn call(
+        &self,
+        subjects: &[Subject],
+        interner: &Interner,
+        spent: &mut Spent,
+        is_quiet: bool,
     ) -> Result<Vec<Result<Outcome, CallFailure>>, CallFailure> {
         spent.calls += 1;
         let reads = &self.description.reads;
@@ -264,7 +288,9 @@ impl Guest {
             })
             .collect();
 
-        let instance = Instance::new(&self.pre, &self.name, &self.limits, self.fuel(subjects))?;
+        let fuel = self.fuel(subjects);
+        let mut instance = Instance::new(&self.pre, &self.name, &self.limits, fuel)?;
+        instance.store.data_mut().is_quiet = is_quiet;
         let outcomes = instance
             .classify(&self.settings, &lowered, spent)?
             .map_err(|message| CallFailure::new(Reason::GuestError, one_line(&message)))?;

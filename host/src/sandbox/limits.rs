@@ -73,6 +73,10 @@ macro_rules! limits {
 limits! {
     /// Bytes of a plugin file. JS and Python guests are 12 to 18 MB.
     component_bytes: usize = "component-bytes", 32 << 20, 1_024..=1_073_741_824;
+    /// Bytes of memory that compiling a plugin may take. A JS or Python guest needs 536870912.
+    compile_memory_bytes: usize = "compile-memory-bytes", 128 << 20, 33_554_432..=17_179_869_184;
+    /// Seconds that compiling a plugin may take, by the clock on the wall. A JS or Python guest needs 10.
+    compile_seconds: u64 = "compile-seconds", 30, 1..=3_600;
     /// Bytes of a guest's memory. A Rust guest starts at 1.1 MB, a Python guest uses 5 MB.
     memory_bytes: usize = "memory-bytes", 16 << 20, 65_536..=4_294_967_296;
     /// Tables of a guest. A Python guest needs 20.

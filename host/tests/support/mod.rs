@@ -6,6 +6,7 @@
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
 pub(crate) mod apiserver;
+pub(crate) mod bomb;
 pub(crate) mod failed;
 pub(crate) mod reloads;
 pub(crate) mod running;

@@ -226,6 +226,11 @@ impl Running {
         kib.expect("Linux tells it") * 1024
     }
 
+    /// The number of its process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Has it look at its plugin folder.
     pub(crate) fn hang_up(&self) {
         self.signal("-HUP");

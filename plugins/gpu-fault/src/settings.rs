@@ -257,6 +257,50 @@ mod tests {
     }
 
     #[test]
+    fn the_schema_and_the_parser_take_and_refuse_the_same() {
+        let schema: serde_json::Value = serde_json::from_str(Settings::SCHEMA).unwrap();
+        let schema = jsonschema::validator_for(&schema).unwrap();
+        for (json, is_good) in [
+            ("{}", true),
+            (r#"{"xid":{}}"#, true),
+            (r#"{"xid":{"63":{}}}"#, true),
+            (
+                r#"{"xid":{"63":{"severity":"critical","action":"rma"}}}"#,
+                true,
+            ),
+            (r#"{"sxid":{"4294967295":{"action":"none"}}}"#, true),
+            (r#"{"accelerators":[]}"#, true),
+            (r#"{"accelerators":["amd.com/gpu","nvidia.com/*"]}"#, true),
+            (r#"{"user-xid":"failure"}"#, true),
+            ("[]", false),
+            (r#"{"severity":{}}"#, false),
+            (r#"{"xid":7}"#, false),
+            (r#"{"xid":null}"#, false),
+            (r#"{"xid":{"x":{}}}"#, false),
+            (r#"{"xid":{"":{}}}"#, false),
+            (r#"{"sxid":{"+1":{}}}"#, false),
+            (r#"{"sxid":{"1.0":{}}}"#, false),
+            (r#"{"xid":{"63":"warn"}}"#, false),
+            (r#"{"xid":{"63":{"severity":"waning"}}}"#, false),
+            (r#"{"xid":{"63":{"severity":1}}}"#, false),
+            (r#"{"xid":{"63":{"action":null}}}"#, false),
+            (r#"{"xid":{"63":{"code":"x"}}}"#, false),
+            (r#"{"accelerators":"a"}"#, false),
+            (r#"{"accelerators":["*b"]}"#, false),
+            (r#"{"accelerators":["a b"]}"#, false),
+            (r#"{"accelerators":["a**"]}"#, false),
+            (r#"{"accelerators":[""]}"#, false),
+            (r#"{"accelerators":[7]}"#, false),
+            (r#"{"user-xid":true}"#, false),
+            (r#"{"user-xid":"nobody"}"#, false),
+        ] {
+            let value = serde_json::from_str(json).unwrap();
+            let found = [Settings::parse(json).is_ok(), schema.is_valid(&value)];
+            assert_eq!(found, [is_good; 2], "{json}");
+        }
+    }
+
+    #[test]
     fn the_schema_knows_every_word() {
         let schema: serde_json::Value = serde_json::from_str(Settings::SCHEMA).unwrap();
         let row = &schema["$defs"]["number"]["properties"];

@@ -29,7 +29,16 @@ pub(super) fn status(url: &str, is_json: bool) -> anyhow::Result<ExitCode> {
     } else {
         print(&mut to, &answer)?;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(ExitCode::from(u8::from(!all_is_well(&answer))))
+}
+
+/// Whether every plugin serves, nothing is wrong with how, and no newer version of it failed.
+fn all_is_well(status: &Value) -> bool {
+    let mut plugins = status["plugins"].as_array().into_iter().flatten();
+    plugins.all(|it| {
+        let serves = it["serving"].is_object() && it["serving"]["reason"].is_null();
+        serves && it["newest"]["reason"].is_null()
+    })
 }
 
 fn ask(url: &str) -> anyhow::Result<Value> {
@@ -82,8 +91,9 @@ fn print(to: &mut dyn Write, status: &Value) -> io::Result<()> {
     let number = |key: &str| status[key].as_u64().unwrap_or_default();
     writeln!(
         to,
-        "{} swaps, {} subjects to be asked again, {} late results",
+        "{} swaps, {} batches held by them, {} subjects to be asked again, {} late results",
         number("swaps"),
+        number("batchesHeldBySwaps"),
         number("backlog"),
         number("lateResults")
     )
@@ -137,7 +147,7 @@ mod tests {
                     "newest": version("failed", Some("not-a-component"), None),
                 },
             ],
-            "swaps": 3, "backlog": 0, "lateResults": 1,
+            "swaps": 3, "batchesHeldBySwaps": 2, "backlog": 0, "lateResults": 1,
         });
         let mut printed = Vec::new();
         print(&mut printed, &status).unwrap();
@@ -146,7 +156,7 @@ mod tests {
             "gpu-fault\n  \
              serves  active: gpu-fault 1.2.0, component 0123456789ab, settings 44136fa355b3\n  \
              newest  failed (not-a-component): component 0123456789ab, settings 44136fa355b3\n\
-             3 swaps, 0 subjects to be asked again, 1 late results\n"
+             3 swaps, 2 batches held by them, 0 subjects to be asked again, 1 late results\n"
         );
     }
 
@@ -156,5 +166,27 @@ mod tests {
             let err = ask(it).unwrap_err();
             assert!(err.to_string().contains("http://HOST:PORT"), "{err:#}");
         }
+    }
+
+    #[test]
+    fn all_is_well_when_every_plugin_serves_and_nothing_is_wrong() {
+        let it = |serving: Value, newest: Value| {
+            let good = serde_json::json!({"state": "active", "reason": null});
+            all_is_well(&serde_json::json!({
+                "plugins": [{"serving": good, "newest": null}, {"serving": serving, "newest": newest}],
+            }))
+        };
+        let version = |state: &str, reason: Option<&str>| serde_json::json!({"state": state, "reason": reason});
+        let active = || version("active", None);
+        assert!(all_is_well(&serde_json::json!({"plugins": []})));
+        assert!(it(active(), Value::Null));
+        assert!(it(active(), version("compiled", None)), "it is on its way");
+        assert!(
+            !it(Value::Null, version("compiled", None)),
+            "none of it serves"
+        );
+        assert!(!it(active(), version("failed", Some("not-a-component"))));
+        assert!(!it(version("quarantined", Some("trap")), Value::Null));
+        assert!(!it(version("active", Some("impure")), Value::Null));
     }
 }

@@ -5,14 +5,15 @@ use std::num::NonZeroUsize;
 
 use serde_json::{Map, Value as Json, json};
 
-use super::{Key, PodsConfig, TakenUp, WORKERS, plugins, pods};
+use super::{Key, PodsConfig, QuarantineConfig, TakenUp, WORKERS, plugins, pods};
 use crate::{
     config::{
         Config,
-        value::{Value as _, fields, list, text},
+        value::{Value as _, fields, list},
     },
     sandbox::Limits,
     scope::{Reach, SELECTOR_MAX_BYTES},
+    yaml::text,
 };
 
 /// A key without a range whose change needs a restart.
@@ -149,6 +150,34 @@ pub(super) fn of_plugins() -> Vec<Key> {
             &plugins::BYTES_DEFAULT,
             Some(&plugins::BYTES),
             |it| Some(it.plugins.bytes.show()),
+        ),
+        key(
+            "plugins.cache",
+            "The folder in which compiled plugins are kept, so that a start compiles nothing. It is made if it is not \
+             there, and has to be nobody else's. It takes 512Mi at most.",
+            "a path",
+            Some("none: each start compiles"),
+            json!({"type": "string", "minLength": 1}),
+            |it| {
+                let cache = it.plugins.cache.as_ref()?;
+                Some(text(&cache.to_string_lossy()))
+            },
+        ),
+        Key::of(
+            "plugins.quarantine.pause",
+            "How long a plugin is left alone at first. Then one batch is tried.",
+            TakenUp::Restart,
+            &QuarantineConfig::default().pause,
+            Some(&plugins::PAUSE),
+            |it| Some(it.plugins.quarantine.pause.show()),
+        ),
+        Key::of(
+            "plugins.quarantine.pauseMax",
+            "The longest pause. It doubles up to this while the batches that are tried fail. Where it is under `pause`, that stands.",
+            TakenUp::Restart,
+            &QuarantineConfig::default().pause_max,
+            Some(&plugins::PAUSE),
+            |it| Some(it.plugins.quarantine.pause_max.show()),
         ),
     ]
 }

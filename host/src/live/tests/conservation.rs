@@ -326,13 +326,15 @@ impl Model {
             expired,
             over_count,
             object_gone,
+            unwatched,
         } = totals;
         prop_assert_eq!(
             self.received,
             stored + merged + counters.out_of_scope.load(Relaxed) + n_rejected
         );
         let n_live = u64::try_from(live.store.n_records()).unwrap();
-        let removed = deleted + replaced + evicted + swept + expired + over_count + object_gone;
+        let removed =
+            deleted + replaced + evicted + swept + expired + over_count + object_gone + unwatched;
         prop_assert_eq!(stored, n_live + removed);
         Ok(())
     }

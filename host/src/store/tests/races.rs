@@ -190,6 +190,7 @@ fn what_was_stored_is_live_or_counted_as_gone() {
         expired: _,
         over_count: _,
         object_gone: _,
+        unwatched: _,
     } = store.totals();
     assert_eq!(stored + merged, u64::from(ROUNDS), "what came");
     let live = u64::try_from(store.n_records()).unwrap();

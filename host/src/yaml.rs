@@ -1,8 +1,12 @@
 //! The text of a file as a tree in which everything knows its place.
 //!
-//! What bounds it: no text over [`FILE_MAX_BYTES`](super::FILE_MAX_BYTES) is
-//! parsed, no alias is followed, and nodes and depth are counted as they are
-//! read. Text that is no YAML is one problem, since nobody knows what follows it.
+//! The configuration and the settings of plugins are read through it, so that an error in either
+//! names a line, and so that both are the same YAML: `on` is a text, a date is a text, and a
+//! number is one as far as JSON has it.
+//!
+//! What bounds it: no text over what its caller allows is parsed, no alias is followed, and nodes
+//! and depth are counted as they are read. Text that is no YAML is one problem, since nobody
+//! knows what follows it.
 
 use std::{fmt, ops::Range};
 
@@ -16,25 +20,46 @@ use serde_saphyr::{
     options::{DuplicateKeyPolicy, MergeKeyPolicy, NonFiniteFloatPolicy},
 };
 
-use super::{
-    FILE_MAX_BYTES,
-    problems::{Place, Problems},
-    value::text,
-};
 use crate::text::cut;
+
+/// Somewhere in a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// From 1.
+    pub line: u64,
+    /// In characters, from 1.
+    pub column: u64,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.line, self.column)
+    }
+}
+
+/// Why a text has no tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NoTree {
+    /// Where.
+    pub place: Place,
+    /// Why, and what to write instead.
+    pub what: String,
+}
 
 /// A value, and where it begins.
 #[derive(Debug)]
-pub(super) struct Node {
+pub(crate) struct Node {
     pub place: Place,
     pub what: What,
+    /// The number that it is, as far as JSON has it: `0x1f` is one, and `.inf` is a text.
+    pub number: Option<serde_json::Number>,
     /// Its bytes in the text, as far as they are known.
     span: Range<usize>,
 }
 
 /// What a node is.
 #[derive(Debug)]
-pub(super) enum What {
+pub(crate) enum What {
     Nothing,
     Bool(bool),
     /// As it is written.
@@ -45,20 +70,20 @@ pub(super) enum What {
     Mapping(Vec<(Node, Node)>),
 }
 
-/// Nodes of a file. The keys and the limits are some 60; the rest is for names.
+/// Nodes of a file. The keys of the configuration are some 60; the rest is for names.
 const NODES_MAX: usize = 50_000;
 
 /// How deep nodes may be in each other: a glob is 4 deep.
 const DEPTH_MAX: usize = 16;
 
-pub(super) fn parse(text: &[u8]) -> Result<Node, Problems> {
-    let wrong = |place, what: &str| {
-        let mut problems = Problems::default();
-        problems.add(place, "", what);
-        problems
+/// The tree of a text that has so many bytes at most.
+pub(crate) fn parse(text: &[u8], max_bytes: u64) -> Result<Node, NoTree> {
+    let wrong = |place, what: &str| NoTree {
+        place,
+        what: what.to_owned(),
     };
-    if FILE_MAX_BYTES < u64::try_from(text.len()).unwrap_or(u64::MAX) {
-        let what = format!("it is over {FILE_MAX_BYTES} bytes, which is all that it may have");
+    if max_bytes < u64::try_from(text.len()).unwrap_or(u64::MAX) {
+        let what = format!("it is over {max_bytes} bytes, which is all that it may have");
         return Err(wrong(Place::START, &what));
     }
     let text = str::from_utf8(text).map_err(|err| {
@@ -96,7 +121,6 @@ pub(super) fn parse(text: &[u8]) -> Result<Node, Problems> {
     Ok(tree)
 }
 
-/// Why a text has no tree.
 fn no_tree(err: &serde_saphyr::Error) -> String {
     let serde_saphyr::Error::Budget { breach, .. } = err else {
         let what = UserMessageFormatter.format_message(err);
@@ -107,7 +131,7 @@ fn no_tree(err: &serde_saphyr::Error) -> String {
             "this is an alias, which is not followed: write out what it stands for".to_owned()
         }
         BudgetBreach::Documents { .. } => {
-            "a second document begins here: write one configuration into a file".to_owned()
+            "a second document begins here: write one into a file".to_owned()
         }
         BudgetBreach::Depth { .. } => {
             format!("this is {DEPTH_MAX} deep in others, where no key is: write it higher up")
@@ -126,9 +150,11 @@ impl Node {
     fn spell_numbers(&mut self, text: &str) {
         match &mut self.what {
             What::Number(it) => {
-                if let Some(written) = text.get(self.span.clone()) {
-                    written.clone_into(it);
-                }
+                let read = std::mem::take(it);
+                let written = text.get(self.span.clone()).unwrap_or(&read);
+                let number = |it| serde_json::from_str(it).ok();
+                self.number = number(written).or_else(|| number(&read));
+                written.clone_into(it);
             }
             What::List(items) => items.iter_mut().for_each(|it| it.spell_numbers(text)),
             What::Mapping(entries) => {
@@ -143,7 +169,7 @@ impl Node {
 
     /// The value of the key with this path, and where the key is. The first, if it
     /// is there more than once.
-    pub(super) fn entry(&self, path: &str) -> Option<(Place, &Self)> {
+    pub(crate) fn entry(&self, path: &str) -> Option<(Place, &Self)> {
         let mut entry = (self.place, self);
         for name in path.split('.') {
             let What::Mapping(entries) = &entry.1.what else {
@@ -158,12 +184,12 @@ impl Node {
     }
 
     /// The value of the key with this path.
-    pub(super) fn at(&self, path: &str) -> Option<&Self> {
+    pub(crate) fn at(&self, path: &str) -> Option<&Self> {
         self.entry(path).map(|(_, value)| value)
     }
 
     /// A value of one word, as text.
-    pub(super) fn scalar(&self) -> Option<String> {
+    pub(crate) fn scalar(&self) -> Option<String> {
         match &self.what {
             What::Bool(it) => Some(it.to_string()),
             What::Number(it) | What::Text(it) => Some(it.clone()),
@@ -172,7 +198,7 @@ impl Node {
     }
 
     /// Why it will not do, as the beginning of a sentence.
-    pub(super) fn not_this(&self) -> String {
+    pub(crate) fn not_this(&self) -> String {
         match &self.what {
             What::Nothing => "has no value".to_owned(),
             What::Bool(it) => format!("cannot be `{it}`"),
@@ -185,11 +211,33 @@ impl Node {
     }
 }
 
+/// A text as YAML: as it is where that would be read as this text, else in quotes.
+pub(crate) fn text(text: &str) -> String {
+    // A list takes fewer characters as they are than a line does, and other ones.
+    let tried = parse(format!("line: {text}\nlist: [{text}]").as_bytes(), u64::MAX);
+    let is_read_back = |node: &Node| matches!(&node.what, What::Text(it) if it == text);
+    let on_line = |tree: &Node| tree.at("line").is_some_and(is_read_back);
+    let in_list = |tree: &Node| match tree.at("list").map(|it| &it.what) {
+        Some(What::List(items)) => items.len() == 1 && items.iter().all(is_read_back),
+        _ => false,
+    };
+    if tried.is_ok_and(|tree| on_line(&tree) && in_list(&tree)) {
+        return text.to_owned();
+    }
+    // YAML takes fewer characters as they are than JSON does.
+    let escaped = text.chars().map(|it| match it {
+        '"' | '\\' => format!("\\{it}"),
+        ' '..='~' => it.to_string(),
+        it => format!("\\U{:08x}", u32::from(it)),
+    });
+    format!("\"{}\"", escaped.collect::<String>())
+}
+
 /// How much of a wrong value a message shows.
 const SHOWN_MAX_BYTES: usize = 64;
 
 impl Place {
-    const START: Self = Self { line: 1, column: 1 };
+    pub(crate) const START: Self = Self { line: 1, column: 1 };
 }
 
 impl From<Location> for Place {
@@ -211,6 +259,7 @@ impl<'de> Deserialize<'de> for Node {
         Ok(Self {
             place: spanned.referenced.into(),
             what: spanned.value,
+            number: None,
             span: start..start.saturating_add(len),
         })
     }
