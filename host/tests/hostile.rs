@@ -9,7 +9,7 @@ use std::process::Output;
 use portent::reason::Reason;
 use portent_hostile::{GUESTS, Guest, Stop, component};
 use serde_json::Value;
-use support::{directory, event_uid, events, portent};
+use support::{COMPILED_APART, directory, event_uid, events, portent};
 use tempfile::TempDir;
 
 /// In the order of their names, with the poisonous one between others, so that a bisection has to look
@@ -20,13 +20,6 @@ const POISON: &str = "poison-0";
 /// One each, so that a guest without end ends soon: a loaded machine has no time for more than a few million units of
 /// fuel before a batch's time is over, and then those beside the poisonous one fail with it.
 const EVENTS_OF_EACH: u32 = 1;
-
-/// What only a compiler in a process of its own can be kept from eating up: nothing here compiles them.
-const COMPILED_APART: [&str; 3] = [
-    "nests-components",
-    "compiles-for-long",
-    "compiles-in-much-memory",
-];
 
 /// What these are refused for, by a host that compiles in a process of its own.
 const COMPILE_LIMIT: &str = "compile-limit";
@@ -107,7 +100,7 @@ fn a_guest_that_cannot_serve_is_refused_and_the_one_beside_it_serves() {
 #[test]
 fn a_flood_of_log_lines_is_cut() {
     let output = check_fine("floods-the-log");
-    // 32 lines of 4 KiB a batch, some more for the host's own, against the 200 MB that the guest logs.
+    // 32 lines of 4 KiB a batch, some more for the host's own, against the 40 MB that the guest logs.
     assert!(
         output.stderr.len() < 512 * 1024,
         "{} bytes on stderr",

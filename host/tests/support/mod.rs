@@ -20,6 +20,13 @@ use portent_hostile::component_of;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+/// Guests of the kit that only a compiler in a process of its own can be kept from eating up: no test loads them.
+pub(crate) const COMPILED_APART: [&str; 3] = [
+    "nests-components",
+    "compiles-for-long",
+    "compiles-in-much-memory",
+];
+
 /// Starts a thread that ends with what it does, or with the test.
 pub(crate) fn spawn<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,

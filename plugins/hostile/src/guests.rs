@@ -118,7 +118,7 @@ pub const GUESTS: &[Guest] = &[
     text("touches-memory-to-the-cap", Nowhere, "", "Grows its memory until it gets no more, and writes to each page of it"),
     text("grows-its-table-to-the-cap", Nowhere, "", "Grows a table until it gets no more, and copes"),
     text("describes-slowly", Nowhere, "", "Needs nearly all the fuel there is to say what it is"),
-    text("floods-the-log", Nowhere, "", "Logs 20,000 lines of 10 KB"),
+    text("floods-the-log", Nowhere, "", "Logs 4,000 lines of 10 KB"),
     text("logs-escapes", Nowhere, "", "Logs a line that clears a terminal and pretends to be two"),
     text("logs-three-lines", Nowhere, "", "Logs three lines"),
     text("logs-its-subjects", Nowhere, "", "Logs how many subjects each call has"),
