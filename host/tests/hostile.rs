@@ -4,7 +4,10 @@
 mod support;
 
 use std::collections::BTreeSet;
-use std::process::Output;
+use std::io::{Read as _, Seek as _};
+use std::process::{Command, Output, Stdio};
+use std::thread;
+use std::time::Duration;
 
 use portent::reason::Reason;
 use portent_hostile::{GUESTS, Guest, Stop, component};
@@ -106,6 +109,39 @@ fn a_flood_of_log_lines_is_cut() {
         "{} bytes on stderr",
         output.stderr.len()
     );
+}
+
+#[test]
+fn a_log_that_is_read_late_costs_a_guest_nothing() {
+    let plugins = plugins(["floods-the-log"]);
+    let input = directory([("events.jsonl", events(&PODS, EVENTS_OF_EACH).into_bytes())]);
+    let mut stdout = tempfile::tempfile().expect("there is room for temporary files");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_portent"))
+        .args(["replay", "-o", "json", "--plugins"])
+        .arg(plugins.path())
+        .arg(input.path().join("events.jsonl"))
+        .stdout(stdout.try_clone().expect("a file can be open twice"))
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    // A pipe holds half of what a call may log. This is five times as long as a call may take, and so a guest that
+    // had to wait for its lines would be out of time.
+    thread::sleep(Duration::from_secs(1));
+    let mut stderr = Vec::new();
+    let mut pipe = child.stderr.take().expect("it is piped");
+    pipe.read_to_end(&mut stderr).expect("it is a pipe");
+    let status = child.wait().expect("a child can be waited for");
+    let mut content = Vec::new();
+    stdout
+        .rewind()
+        .and_then(|()| stdout.read_to_end(&mut content))
+        .expect("a temporary file can be read");
+    let output = Output {
+        status,
+        stdout: content,
+        stderr,
+    };
+    check_elements(&output, &["floods-the-log"], |_, _| None);
 }
 
 #[test]
