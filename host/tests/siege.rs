@@ -30,9 +30,6 @@ use tempfile::TempDir;
 /// It is well each time that it is asked with few subjects, and fails where a loaded machine has no time for that.
 const WELL_IN_TIME: &str = "traps-at-the-third";
 
-/// The time that its lines take to be written counts, and may be over before its fuel is.
-const LOGS: &str = "logs-for-ever";
-
 /// The memory that the program may have, in MiB, part by part.
 const STORE: u64 = 256;
 const OUTCOMES: u64 = 32;
@@ -127,9 +124,9 @@ fn states(portent: &Running) -> BTreeMap<String, (String, String)> {
     let admin = portent.admin();
     let output = support::portent(["plugin", "status", "--json", "--url", &admin]);
     assert!(output.status.success(), "{output:?}");
-    let status: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
     let word = |it: &Value| it.as_str().unwrap_or_default().to_owned();
-    let plugins = status["plugins"].as_array().unwrap().iter();
+    let plugins = told["plugins"].as_array().unwrap().iter();
     let states = plugins.map(|it| {
         let version = if it["serving"].is_object() {
             &it["serving"]
@@ -164,8 +161,6 @@ fn is_found_out(guest: &Guest, (state, why): &(String, String), metrics: &str) -
             (&**state, &**why) == ("failed", reason) && is_counted(&series)
         }
         Stop::Call(reason) => {
-            let is_late = name == LOGS && why == "deadline";
-            let reason = if is_late { "deadline" } else { reason };
             let labels = format!("classifier=\"{name}\",reason=\"{reason}\"");
             let series = format!("portent_plugin_failures_total{{{labels}}} ");
             let is_known = if is_asked_on(guest) {
