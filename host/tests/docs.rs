@@ -22,7 +22,7 @@ use portent::{
 };
 use serde_json::Value;
 
-const PAGES: [&str; 15] = [
+const PAGES: [&str; 17] = [
     "README.md",
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
@@ -36,6 +36,8 @@ const PAGES: [&str; 15] = [
     "docs/running.md",
     "docs/replay.md",
     "docs/writing-a-plugin.md",
+    "host/tests/frozen/README.md",
+    "plugins/hostile/README.md",
     "testbed/README.md",
     "wit/README.md",
 ];

@@ -1,49 +1,134 @@
-//! What a plugin may do to the host: nothing. Each row is a guest of `tests/guests` or a file that is
-//! none, and what the host must say of it; the subjects and the plugins beside it must not notice.
+//! What a plugin may do to the host: nothing. Each guest of the kit (`plugins/hostile`) is stopped where its row
+//! says, for the reason that it says; the subjects and the plugins beside it must not notice.
 
 mod support;
 
-use std::fs::File;
-use std::process::Output;
+use std::collections::BTreeSet;
+use std::io::{Read as _, Seek as _};
+use std::process::{Command, Output, Stdio};
+use std::thread;
+use std::time::Duration;
 
+use portent::reason::Reason;
+use portent_hostile::{GUESTS, Guest, Stop, component};
 use serde_json::Value;
-use support::{component, directory, event_uid, events, portent};
+use support::{directory, event_uid, events, portent};
 use tempfile::TempDir;
 
 /// In the order of their names, with the poisonous one between others, so that a bisection has to look
 /// on both sides of it.
 const PODS: [&str; 4] = ["api-0", "poison-0", "web-0", "web-1"];
 const POISON: &str = "poison-0";
-const EVENTS_OF_EACH: u32 = 3;
+
+/// One each, so that a guest without end ends soon: a loaded machine has no time for more than a few million units of
+/// fuel before a batch's time is over, and then those beside the poisonous one fail with it.
+const EVENTS_OF_EACH: u32 = 1;
+
+/// Long enough for whatever is not made to take long, and shorter than what a host would wait: it is waited for
+/// four times here.
+const COMPILE_SECONDS: [&str; 2] = ["--limit", "compile-seconds=8"];
+
+/// What no guest can bring about: a file, its neighbours and who runs the host can.
+const OF_NO_GUEST: [Reason; 5] = [
+    Reason::ReadFailed,
+    Reason::NameClash,
+    Reason::PinMismatch,
+    Reason::OverBudget,
+    // Fuel ends before it, whatever has been tried.
+    Reason::Deadline,
+];
+
+/// Those that are to be stopped there.
+fn guests(is_it: impl Fn(Stop) -> bool) -> Vec<&'static Guest> {
+    let guests: Vec<_> = GUESTS.iter().filter(|it| is_it(it.stop)).collect();
+    assert!(!guests.is_empty());
+    guests
+}
 
 #[test]
-fn every_guest_has_a_row() {
-    for guest in support::every_guest() {
-        assert!(
-            include_str!("hostile.rs").contains(&format!("\"{guest}\"")),
-            "{guest} has none"
-        );
-    }
+fn every_reason_is_one_that_a_guest_brings_about_or_one_that_none_can() {
+    let ours: BTreeSet<_> = Reason::ALL.iter().map(|it| it.as_str()).collect();
+    let tried = GUESTS.iter().filter_map(|it| it.stop.reason());
+    let of_none = OF_NO_GUEST.iter().map(|it| it.as_str());
+    let listed: BTreeSet<_> = tried.chain(of_none).collect();
+    assert_eq!(listed, ours);
 }
 
 #[test]
 fn what_is_allowed_costs_a_guest_nothing() {
-    check_fine("behaves-well");
-    check_fine("grows-memory-to-the-cap");
-    check_fine("grows-its-table-to-the-cap");
-    check_fine("keeps-state");
-    check_fine("a-later-patch");
+    for guest in guests(|it| it == Stop::Nowhere) {
+        check_fine(guest.name);
+    }
 }
 
 #[test]
-fn a_flood_of_log_lines_is_cut_and_the_answer_taken() {
+fn a_guest_that_wants_nothing_of_what_there_is_is_not_asked() {
+    for guest in guests(|it| it == Stop::Unasked) {
+        check_admissible(guest.name);
+        let output = replay(&plugins([guest.name]), &["--strict"]);
+        assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+        check_elements(&output, &[], |_, _| None);
+    }
+}
+
+#[test]
+fn a_guest_that_misbehaves_in_a_call_costs_one_subject() {
+    for guest in guests(|it| matches!(it, Stop::Call(_))) {
+        let reason = guest.stop.reason().expect("it is stopped");
+        check_call(guest.name, reason, guest.telling);
+    }
+}
+
+#[test]
+fn a_guest_that_cannot_serve_is_refused_and_the_one_beside_it_serves() {
+    for guest in guests(|it| matches!(it, Stop::Load(_))) {
+        let reason = guest.stop.reason().expect("it is stopped");
+        check_refused(guest.name, reason, guest.telling);
+    }
+}
+
+#[test]
+fn a_flood_of_log_lines_is_cut() {
     let output = check_fine("floods-the-log");
-    // 32 lines of 4 KiB a batch, some more for the host's own, against the 1 GB that the guest logs.
+    // 32 lines of 4 KiB a batch, some more for the host's own, against the 40 MB that the guest logs.
     assert!(
         output.stderr.len() < 512 * 1024,
         "{} bytes on stderr",
         output.stderr.len()
     );
+}
+
+#[test]
+fn a_log_that_is_read_late_costs_a_guest_nothing() {
+    let plugins = plugins(["floods-the-log"]);
+    let input = directory([("events.jsonl", events(&PODS, EVENTS_OF_EACH).into_bytes())]);
+    let mut stdout = tempfile::tempfile().expect("there is room for temporary files");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_portent"))
+        .args(["replay", "-o", "json", "--plugins"])
+        .arg(plugins.path())
+        .arg(input.path().join("events.jsonl"))
+        .stdout(stdout.try_clone().expect("a file can be open twice"))
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    // A pipe holds half of what a call may log. This is five times as long as a call may take, and so a guest that
+    // had to wait for its lines would be out of time.
+    thread::sleep(Duration::from_secs(1));
+    let mut stderr = Vec::new();
+    let mut pipe = child.stderr.take().expect("it is piped");
+    pipe.read_to_end(&mut stderr).expect("it is a pipe");
+    let status = child.wait().expect("a child can be waited for");
+    let mut content = Vec::new();
+    stdout
+        .rewind()
+        .and_then(|()| stdout.read_to_end(&mut content))
+        .expect("a temporary file can be read");
+    let output = Output {
+        status,
+        stdout: content,
+        stderr,
+    };
+    check_elements(&output, &["floods-the-log"], |_, _| None);
 }
 
 #[test]
@@ -58,158 +143,6 @@ fn a_log_line_can_neither_command_the_terminal_nor_pretend_to_be_two() {
             .any(|line| line.starts_with("forged")),
         "{stderr:?}"
     );
-}
-
-#[test]
-fn a_guest_without_end_costs_one_subject() {
-    check_call("loops-for-ever", "out-of-fuel", "fuel");
-    check_call("loops-in-post-return", "out-of-fuel", "fuel");
-    check_call("fills-memory-for-ever", "out-of-fuel", "fuel");
-    check_call("logs-for-ever", "out-of-fuel", "fuel");
-    check_call("recurses-for-ever", "stack-overflow", "recursed");
-}
-
-#[test]
-fn a_guest_that_traps_costs_one_subject() {
-    check_call("allocates-for-ever", "memory-limit", "memory-bytes");
-    check_call("panics", "panic", "boom 42");
-    check_call("panics-at-length", "panic", "src/lib.rs:8:9");
-    check_call("reaches-unreachable", "trap", "unreachable");
-    check_call("reads-out-of-bounds", "trap", "out of bounds");
-    check_call(
-        "logs-from-realloc",
-        "trap",
-        "cannot leave component instance",
-    );
-}
-
-#[test]
-fn an_answer_that_is_too_large_costs_one_subject() {
-    check_call("returns-too-many-outcomes", "output-limit", "lifted-bytes");
-    check_call("returns-aliased-texts", "output-limit", "lifted-bytes");
-    check_call(
-        "gives-many-reasons",
-        "output-limit",
-        "20 additional reasons",
-    );
-    check_call(
-        "returns-too-many-findings",
-        "output-limit",
-        "10000 findings",
-    );
-    check_call("returns-a-long-text", "output-limit", "1048576");
-}
-
-#[test]
-fn an_answer_that_cannot_be_read_costs_one_subject() {
-    check_call("returns-bad-utf8", "bad-output", "utf-8");
-    check_call("returns-a-bad-discriminant", "bad-output", "77");
-    check_call("returns-a-wild-pointer", "bad-output", "out of bounds");
-    check_call("returns-a-wild-list", "bad-output", "out of bounds");
-    check_call(
-        "reallocs-out-of-bounds",
-        "bad-output",
-        "beyond end of memory",
-    );
-}
-
-#[test]
-fn an_answer_against_the_contract_costs_one_subject() {
-    check_call("answers-one-too-few", "contract-violation", "0 outcomes");
-    check_call("answers-one-too-many", "contract-violation", "2 outcomes");
-    check_call("cites-evidence-out-of-range", "contract-violation", "99");
-    check_call("cites-no-evidence", "contract-violation", "evidence");
-    check_call("cites-a-reason-out-of-range", "contract-violation", "98");
-    check_call("repeats-a-finding", "contract-violation", "twin");
-    check_call("repeats-an-attribute", "contract-violation", "twice");
-    check_call(
-        "finds-an-undeclared-code",
-        "contract-violation",
-        "Undeclared",
-    );
-    check_call(
-        "finds-an-undeclared-category",
-        "contract-violation",
-        "undeclared",
-    );
-    check_call("finds-without-a-code", "contract-violation", "code");
-    check_call("judges-without-a-failure", "contract-violation", "verdict");
-}
-
-#[test]
-fn an_error_of_the_guest_costs_one_subject() {
-    check_call("answers-with-an-error", "guest-error", "cannot do this");
-    check_call("answers-with-a-long-error", "guest-error", "");
-}
-
-#[test]
-fn a_guest_for_another_contract_is_refused() {
-    check_refused("an-older-classify", "abi-unsupported", "portent-sdk");
-    check_refused("an-older-outcome", "abi-unsupported", "3 fields");
-    check_refused("a-later-version", "abi-unsupported", "0.2.0");
-    check_refused(
-        "imports-wasi",
-        "forbidden-import",
-        "wasi:clocks/monotonic-clock",
-    );
-}
-
-#[test]
-fn a_guest_that_does_not_come_up_is_refused() {
-    check_refused("begins-with-too-much-memory", "compile-failed", "memory");
-    check_refused("begins-with-a-large-table", "compile-failed", "table");
-    check_refused("begins-with-many-tables", "compile-failed", "table");
-    check_refused("loops-in-start", "instantiate-failed", "fuel");
-    check_refused("traps-in-describe", "describe-failed", "unreachable");
-    check_refused("loops-in-describe", "describe-failed", "fuel");
-    check_refused("describes-no-interests", "description-invalid", "interest");
-    check_refused("describes-a-bad-name", "description-invalid", "Not A Name!");
-    check_refused(
-        "refuses-its-settings",
-        "settings-invalid",
-        "write the team's name",
-    );
-    check_refused("traps-always", "self-test-failed", "unreachable");
-}
-
-#[test]
-fn a_guest_whose_answer_depends_on_what_is_beside_a_subject_is_refused() {
-    check_refused("counts-its-subjects", "impure", "is `1`, and was `2`");
-}
-
-#[test]
-fn a_file_that_is_no_component_is_refused() {
-    let whole = component("behaves-well");
-    let half = whole
-        .get(..whole.len() / 2)
-        .expect("a half is less than a whole");
-    let core = wat::parse_str("(module)").expect("a module can be empty");
-    let empty = wat::parse_str("(component)").expect("a component can be empty");
-
-    check_refused_file("empty-file", &[], "not-a-component", "");
-    check_refused_file("garbage", b"\x01\xff\x00 and more", "not-a-component", "");
-    // As what another wasmtime has compiled begins: machine code, which nobody could check.
-    check_refused_file("compiled", b"\x7fELF and more", "not-a-component", "");
-    check_refused_file("text", b"(component)", "not-a-component", "");
-    check_refused_file("core-module", &core, "not-a-component", "core module");
-    check_refused_file("truncated", half, "not-a-component", "");
-    check_refused_file(
-        "exports-nothing",
-        &empty,
-        "abi-unsupported",
-        "portent:classifier",
-    );
-}
-
-#[test]
-fn a_file_that_is_too_large_is_refused_by_its_size() {
-    let plugins = plugins(["behaves-well"]);
-    // A file of nothing but a hole takes no room.
-    let path = plugins.path().join("huge.wasm");
-    File::create(&path)
-        .and_then(|file| file.set_len(1 << 28))
-        .expect("a file can have a hole");
-    check_refused_in(&plugins, "huge.wasm", "too-large", "");
 }
 
 #[test]
@@ -250,8 +183,8 @@ fn strict_is_not_content_with_a_subject_that_was_not_classified() {
 
 #[test]
 fn all_of_them_together_leave_the_good_one_alone() {
-    let everyone = support::every_guest();
-    let output = replay(&plugins(everyone.iter().map(String::as_str)), &[]);
+    let everyone = guests(|_| true).into_iter().map(|it| it.name);
+    let output = replay(&plugins(everyone), &[]);
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     let elements = elements(&output);
     for (index, pod) in PODS.iter().enumerate() {
@@ -300,14 +233,10 @@ fn check_admissible(guest: &str) {
     );
 }
 
+/// The guest is refused, and the good one beside it is not.
 #[track_caller]
-fn check_refused(guest: &str, reason: &str, telling: &str) {
-    check_refused_file(guest, &component(guest), reason, telling);
-}
-
-#[track_caller]
-fn check_refused_file(name: &str, content: &[u8], reason: &str, telling: &str) {
-    let alone = directory([(file_name(name), content.to_owned())]);
+fn check_refused(name: &str, reason: &str, telling: &str) {
+    let alone = plugins([name]);
     let output = replay(&alone, &[]);
     assert_eq!(
         output.status.code(),
@@ -316,18 +245,11 @@ fn check_refused_file(name: &str, content: &[u8], reason: &str, telling: &str) {
         said(&output)
     );
 
-    let beside = directory([
-        (file_name("behaves-well"), component("behaves-well")),
-        (file_name(name), content.to_owned()),
-    ]);
-    check_refused_in(&beside, &file_name(name), reason, telling);
-}
-
-/// The file is refused, and the good plugin that is in the directory too is not.
-#[track_caller]
-fn check_refused_in(plugins: &TempDir, file: &str, reason: &str, telling: &str) {
-    let path = plugins.path().join(file);
-    let output = portent(["plugin".as_ref(), "check".as_ref(), path.as_os_str()]);
+    let beside = plugins(["behaves-well", name]);
+    let file = &*file_name(name);
+    let path = beside.path().join(file);
+    let check = ["plugin".as_ref(), "check".as_ref(), path.as_os_str()];
+    let output = portent(check.into_iter().chain(COMPILE_SECONDS.map(AsRef::as_ref)));
     assert_eq!(output.status.code(), Some(1), "{file}: {}", said(&output));
     assert!(
         says(&said(&output), &[reason]),
@@ -340,7 +262,7 @@ fn check_refused_in(plugins: &TempDir, file: &str, reason: &str, telling: &str) 
         said(&output)
     );
 
-    let output = replay(plugins, &[]);
+    let output = replay(&beside, &[]);
     assert_eq!(
         output.status.code(),
         Some(0),
@@ -354,7 +276,7 @@ fn check_refused_in(plugins: &TempDir, file: &str, reason: &str, telling: &str) 
     );
     check_elements(&output, &["behaves-well"], |_, _| None);
 
-    let output = replay(plugins, &["--strict"]);
+    let output = replay(&beside, &["--strict"]);
     assert_eq!(
         output.status.code(),
         Some(2),
@@ -436,6 +358,7 @@ fn replay(plugins: &TempDir, more: &[&str]) -> Output {
     portent(
         arguments
             .into_iter()
+            .chain(COMPILE_SECONDS.map(AsRef::as_ref))
             .chain(more.iter().map(AsRef::as_ref))
             .chain([events.as_os_str()]),
     )

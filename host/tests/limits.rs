@@ -1,5 +1,5 @@
-//! Each limit of the sandbox, on both sides of it: raised it lets pass what it
-//! refused, lowered it refuses what it let pass.
+//! Each limit of the sandbox, on both sides of it: with as much as a guest needs it passes, with one less it does
+//! not. A limit that `portent plugin limits` prints and that has no row here fails, but for those of `compile`.
 
 #![allow(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
 
@@ -7,12 +7,244 @@ mod support;
 
 use std::{path::Path, process::Output};
 
+use portent_hostile::{component, component_of};
 use serde_json::Value;
-use support::{component, component_of, directory, events, portent};
+use support::{directory, events, portent};
 use tempfile::TempDir;
 
 const PODS: [&str; 4] = ["api-0", "poison-0", "web-0", "web-1"];
 const EVENTS_OF_EACH: u32 = 3;
+
+/// What happens with these limits, in a word.
+type Probe = fn(&str, &[String]) -> String;
+
+/// A limit, and a guest that needs so much of it.
+struct Row {
+    limit: &'static str,
+    guest: &'static str,
+    enough: Enough,
+    /// Limits that would be met before it.
+    with: &'static [&'static str],
+    probe: Probe,
+    /// What is seen with enough, and with one less.
+    seen: [&'static str; 2],
+}
+
+/// How much a guest needs.
+enum Enough {
+    Known(u64),
+    /// More than nothing, and no more than this: it is searched for.
+    UpTo(u64),
+}
+
+use Enough::{Known, UpTo};
+
+const ROWS: [Row; 16] = [
+    Row {
+        limit: "component-bytes",
+        guest: "weighs-all-it-may",
+        enough: Known(32 << 20),
+        with: &[],
+        probe: admitted,
+        seen: ["ok", "too-large"],
+    },
+    Row {
+        limit: "memory-bytes",
+        guest: "begins-with-too-much-memory",
+        enough: Known(17 << 20),
+        with: &[],
+        probe: admitted,
+        // The pool counts in pages, and lets a byte less pass.
+        seen: ["ok", "instantiate-failed"],
+    },
+    Row {
+        limit: "tables",
+        guest: "begins-with-many-tables",
+        enough: Known(21),
+        with: &[],
+        probe: admitted,
+        seen: ["ok", "compile-failed"],
+    },
+    Row {
+        limit: "table-elements",
+        guest: "begins-with-a-large-table",
+        enough: Known(20_001),
+        with: &[],
+        probe: admitted,
+        seen: ["ok", "compile-failed"],
+    },
+    Row {
+        limit: "fuel-per-event",
+        guest: "behaves-well",
+        enough: UpTo(1_000_000),
+        with: &["fuel-per-call=1"],
+        probe: admitted,
+        seen: ["ok", "self-test-failed"],
+    },
+    Row {
+        limit: "fuel-per-call",
+        guest: "behaves-well",
+        enough: UpTo(1_000_000),
+        with: &["fuel-per-event=1"],
+        probe: admitted,
+        seen: ["ok", "self-test-failed"],
+    },
+    Row {
+        limit: "fuel-per-load",
+        guest: "describes-too-slowly",
+        enough: UpTo(200_000_000),
+        with: &[],
+        probe: admitted,
+        seen: ["ok", "describe-failed"],
+    },
+    Row {
+        limit: "lifted-bytes",
+        guest: "returns-a-long-text",
+        enough: UpTo(2 << 20),
+        with: &["text-bytes=1048576"],
+        probe: of_poison,
+        seen: ["ok", "output-limit"],
+    },
+    Row {
+        limit: "findings-per-subject",
+        guest: "returns-too-many-findings",
+        enough: Known(10_000),
+        with: &[],
+        probe: of_poison,
+        seen: ["ok", "output-limit"],
+    },
+    Row {
+        // Of three events.
+        limit: "additional-reasons-per-event",
+        guest: "gives-many-reasons",
+        enough: Known(7),
+        with: &[],
+        probe: of_poison,
+        seen: ["ok", "output-limit"],
+    },
+    Row {
+        // They are counted before they are compared.
+        limit: "attributes",
+        guest: "repeats-an-attribute",
+        enough: Known(2),
+        with: &[],
+        probe: of_poison,
+        seen: ["contract-violation", "output-limit"],
+    },
+    Row {
+        limit: "text-bytes",
+        guest: "returns-a-long-text",
+        enough: Known(1 << 20),
+        with: &[],
+        probe: of_poison,
+        seen: ["ok", "output-limit"],
+    },
+    Row {
+        limit: "log-lines",
+        guest: "logs-three-lines",
+        enough: Known(3),
+        with: &[],
+        probe: lines_dropped,
+        seen: ["none", "some"],
+    },
+    Row {
+        limit: "log-line-bytes",
+        guest: "floods-the-log",
+        enough: Known(10_240),
+        with: &["log-lines=1"],
+        probe: longest_line,
+        seen: ["10240", "10239"],
+    },
+    Row {
+        limit: "batch-events",
+        guest: "logs-its-subjects",
+        enough: Known(12),
+        with: &[],
+        probe: largest_batch,
+        seen: ["4", "3"],
+    },
+    Row {
+        limit: "batch-bytes",
+        guest: "logs-its-subjects",
+        enough: UpTo(1 << 20),
+        with: &[],
+        probe: largest_batch,
+        seen: ["4", "3"],
+    },
+];
+
+impl Row {
+    fn seen_with(&self, value: u64) -> String {
+        let with = self.with.iter().map(|it| (*it).to_owned());
+        let limits: Vec<_> = with.chain([format!("{}={value}", self.limit)]).collect();
+        (self.probe)(self.guest, &limits)
+    }
+
+    /// The smallest value that is enough.
+    fn enough(&self) -> u64 {
+        let (mut too_little, mut enough) = match self.enough {
+            Known(it) => return it,
+            UpTo(it) => (smallest_value(self.limit), it),
+        };
+        while 1 < enough - too_little {
+            let middle = u64::midpoint(too_little, enough);
+            if self.seen_with(middle) == self.seen[0] {
+                enough = middle;
+            } else {
+                too_little = middle;
+            }
+        }
+        enough
+    }
+}
+
+/// What `portent plugin limits` prints: each limit, and the smallest value that it may have.
+fn limits() -> Vec<(String, u64)> {
+    let output = portent(["plugin", "limits"]);
+    let printed = String::from_utf8(output.stdout).unwrap();
+    let mut limits = Vec::new();
+    let mut name = "";
+    for line in printed.lines() {
+        if !line.starts_with(' ') {
+            name = line;
+        } else if let Some((_, range)) = line.split_once(", from ") {
+            let smallest = range.split(' ').next().unwrap();
+            limits.push((name.to_owned(), smallest.parse().unwrap()));
+        }
+    }
+    limits
+}
+
+fn smallest_value(limit: &str) -> u64 {
+    let limits = limits();
+    limits.iter().find(|(name, _)| name == limit).unwrap().1
+}
+
+/// What a compiler needs depends on the machine, so no number is on the edge: `compile` has a guest on each
+/// side of these.
+const OF_COMPILING: [&str; 2] = ["compile-memory-bytes", "compile-seconds"];
+
+#[test]
+fn every_limit_that_is_printed_has_a_row() {
+    let printed = limits().into_iter().map(|(name, _)| name);
+    let (of_compiling, printed): (Vec<_>, Vec<_>) =
+        printed.partition(|it| OF_COMPILING.contains(&&**it));
+    assert_eq!(printed, ROWS.map(|it| it.limit.to_owned()));
+    assert_eq!(of_compiling, OF_COMPILING);
+    let tests = include_str!("compile.rs");
+    assert!(of_compiling.iter().all(|it| tests.contains(&**it)));
+}
+
+#[test]
+fn a_guest_passes_with_what_it_needs_of_a_limit_and_not_with_one_less() {
+    for row in &ROWS {
+        let enough = row.enough();
+        let [within, beyond] = row.seen;
+        let limit = row.limit;
+        assert_eq!(row.seen_with(enough), within, "{limit}={enough}");
+        assert_eq!(row.seen_with(enough - 1), beyond, "{limit}={}", enough - 1);
+    }
+}
 
 fn plugin(guest: &str) -> TempDir {
     directory([(format!("{guest}.wasm"), component(guest))])
@@ -32,7 +264,6 @@ fn replay(plugins: &Path, limits: &[String]) -> Output {
 }
 
 /// How the poisonous subject fares with these limits: the code of its error, or `ok`.
-#[track_caller]
 fn of_poison(guest: &str, limits: &[String]) -> String {
     let output = replay(plugin(guest).path(), limits);
     let stderr = String::from_utf8_lossy(&output.stderr);
@@ -52,202 +283,99 @@ fn of_poison(guest: &str, limits: &[String]) -> String {
         .to_owned()
 }
 
-/// At `enough` the guest passes; one less, and it fails for this reason.
-#[track_caller]
-fn check(guest: &str, limit: &str, enough: u64, reason: &str, with: &[&str]) {
-    let with = |value: u64| -> Vec<String> {
-        with.iter()
-            .map(|it| (*it).to_owned())
-            .chain([format!("{limit}={value}")])
-            .collect()
-    };
-    assert_eq!(of_poison(guest, &with(enough)), "ok", "{limit}={enough}");
-    assert_eq!(
-        of_poison(guest, &with(enough - 1)),
-        reason,
-        "{limit}={}",
-        enough - 1
-    );
+/// Whether a load admits the guest with these limits: the code of why not, or `ok`.
+fn admitted(guest: &str, limits: &[String]) -> String {
+    checked(&plugin(guest).path().join(format!("{guest}.wasm")), limits)
 }
 
-#[test]
-fn what_a_subject_may_be_answered_with_is_bounded() {
-    check(
-        "returns-too-many-findings",
-        "findings-per-subject",
-        10_000,
-        "output-limit",
-        &[],
-    );
-    check(
-        "gives-many-reasons",
-        "additional-reasons-per-event",
-        7,
-        "output-limit",
-        &[],
-    );
-    check(
-        "returns-a-long-text",
-        "text-bytes",
-        1 << 20,
-        "output-limit",
-        &[],
-    );
-}
-
-#[test]
-fn attributes_are_counted_before_they_are_compared() {
-    let reason = |n| of_poison("repeats-an-attribute", &[format!("attributes={n}")]);
-    assert_eq!(reason(2), "contract-violation");
-    assert_eq!(reason(1), "output-limit");
-}
-
-/// Whether a load admits the guest with this limit, and what it says if not.
-fn admitted(guest: &str, limit: &str, value: u64) -> Result<(), String> {
-    let plugins = plugin(guest);
-    let file = plugins.path().join(format!("{guest}.wasm"));
-    let limit = format!("{limit}={value}");
-    let args = ["plugin", "check", "--limit", &limit].map(AsRef::as_ref);
-    let output = portent(args.into_iter().chain([file.as_os_str()]));
+fn checked(file: &Path, limits: &[String]) -> String {
+    let limits = limits
+        .iter()
+        .flat_map(|it| ["--limit".as_ref(), it.as_ref()]);
+    let args = ["plugin", "check"].map(AsRef::as_ref).into_iter();
+    let output = portent(args.chain(limits).chain([file.as_os_str()]));
+    let stdout = String::from_utf8_lossy(&output.stdout);
     match output.status.code() {
-        Some(0) => Ok(()),
-        Some(1) => Err(String::from_utf8_lossy(&output.stdout).into_owned()),
+        Some(0) => "ok".to_owned(),
+        Some(1) => {
+            let first = stdout.lines().next().unwrap_or_default();
+            first.rsplit(' ').next().unwrap_or_default().to_owned()
+        }
         other => panic!("{other:?}: {}", String::from_utf8_lossy(&output.stderr)),
     }
 }
 
-#[track_caller]
-fn check_admission(guest: &str, limit: &str, enough: u64) {
-    assert_eq!(admitted(guest, limit, enough), Ok(()));
-    assert!(
-        admitted(guest, limit, enough - 1).is_err(),
-        "{limit}={}",
-        enough - 1
-    );
+/// What is logged with these limits.
+fn logged(guest: &str, limits: &[String]) -> String {
+    let output = replay(plugin(guest).path(), limits);
+    assert_eq!(output.status.code(), Some(0), "{limits:?}");
+    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-#[test]
-fn what_a_guest_may_begin_with_is_bounded() {
-    check_admission("begins-with-too-much-memory", "memory-bytes", 17 << 20);
-    check_admission("begins-with-a-large-table", "table-elements", 20_001);
-    check_admission("begins-with-many-tables", "tables", 21);
-    let n_bytes = u64::try_from(component("behaves-well").len()).unwrap();
-    check_admission("behaves-well", "component-bytes", n_bytes);
+/// Whether lines are missing, and said to be.
+fn lines_dropped(guest: &str, limits: &[String]) -> String {
+    let logged = logged(guest, limits);
+    let is_dropped = logged.contains("log lines of a plugin were dropped");
+    if is_dropped { "some" } else { "none" }.to_owned()
 }
 
-/// The smallest value of a limit with which the guest is admitted.
-fn smallest(guest: &str, limit: &str) -> u64 {
-    let (mut too_little, mut enough) = (1, 1_000_000);
-    assert_eq!(admitted(guest, limit, enough), Ok(()));
-    while 1 < enough - too_little {
-        let middle = u64::midpoint(too_little, enough);
-        match admitted(guest, limit, middle) {
-            Ok(()) => enough = middle,
-            Err(said) => {
-                assert!(said.contains("out-of-fuel"), "{said}");
-                too_little = middle;
-            }
-        }
-    }
-    enough
+/// The bytes of the longest line of the guest, which are all `x`.
+fn longest_line(guest: &str, limits: &[String]) -> String {
+    let logged = logged(guest, limits);
+    let lines = logged.lines().filter(|it| it.contains("xxx"));
+    let longest = lines.map(|it| it.matches('x').count()).max();
+    longest.unwrap_or_default().to_string()
+}
+
+/// How many subjects the largest batch had, of each of which the guest logs an `s`.
+fn largest_batch(guest: &str, limits: &[String]) -> String {
+    let largest = batches(guest, limits).into_iter().max();
+    largest.unwrap_or_default().to_string()
+}
+
+/// How many subjects each batch had. Those of its load come before, and are left out.
+fn batches(guest: &str, limits: &[String]) -> Vec<usize> {
+    let logged = logged(guest, limits);
+    let words = logged.split_ascii_whitespace();
+    let batches = words.filter(|it| it.chars().all(|it| it == 's'));
+    let all: Vec<_> = batches.map(str::len).collect();
+    let sum_from = |at: &usize| all[*at..].iter().sum::<usize>();
+    let first = (0..all.len()).find(|at| sum_from(at) == PODS.len());
+    all[first.unwrap_or_else(|| panic!("{all:?}"))..].to_vec()
 }
 
 #[test]
 fn fuel_is_exact_and_the_same_each_time() {
-    // Loading asks with this fuel, and the trial runs on that of a call.
-    let enough = smallest("behaves-well", "fuel-per-load");
-    check_admission("behaves-well", "fuel-per-load", enough);
-    assert_eq!(enough, smallest("behaves-well", "fuel-per-load"));
+    let row = ROWS.iter().find(|it| it.limit == "fuel-per-call").unwrap();
+    assert_eq!(row.enough(), row.enough());
 }
 
 #[test]
-fn fuel_grows_with_the_events_of_a_call() {
-    // The trial's two events have to pay for the call between them.
-    let admitted_with = |per_event: u64| {
-        let plugins = plugin("behaves-well");
-        let limits = [
-            "fuel-per-call=1".to_owned(),
-            format!("fuel-per-event={per_event}"),
-        ];
-        replay(plugins.path(), &limits).status.code()
-    };
-    assert_eq!(admitted_with(1), Some(2), "nothing can be loaded");
-    assert_eq!(admitted_with(10_000), Some(0));
+fn a_subject_is_never_split_however_little_a_batch_may_hold() {
+    let batches = |limit: &str| batches("logs-its-subjects", &[limit.to_owned()]);
+    assert_eq!(batches("batch-events=12"), [4]);
+    assert_eq!(batches("batch-events=11"), [3, 1]);
+    assert_eq!(batches("batch-events=1"), [1, 1, 1, 1]);
+    assert_eq!(batches("batch-bytes=1024"), [2, 2]);
 }
 
-#[test]
-fn bytes_lifted_are_bounded() {
-    let with = ["text-bytes=1048576".to_owned()];
-    let lifted = |n: u64| {
-        of_poison(
-            "returns-a-long-text",
-            &[&with[..], &[format!("lifted-bytes={n}")]].concat(),
-        )
-    };
-    assert_eq!(lifted(2 << 20), "ok");
-    assert_eq!(lifted(1 << 20), "output-limit");
-}
-
-#[test]
-fn log_lines_and_their_length_are_bounded() {
-    let lines = |limits: &[&str]| -> Vec<usize> {
-        let limits: Vec<_> = limits.iter().map(|it| (*it).to_owned()).collect();
-        let output = replay(plugin("floods-the-log").path(), &limits);
-        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-        stderr
-            .lines()
-            .filter(|it| it.contains("xxx"))
-            .map(|it| it.matches('x').count())
-            .collect()
-    };
-    // The batch, its half with the poison, and the poison alone may all log.
-    let few = lines(&["log-lines=1", "log-line-bytes=100"]);
-    let more = lines(&["log-lines=2", "log-line-bytes=200"]);
-    assert!(few.iter().all(|it| *it == 100), "{few:?}");
-    assert!(more.iter().all(|it| *it == 200), "{more:?}");
-    assert_eq!(more.len(), 2 * few.len());
-}
-
-#[test]
-fn a_batch_holds_no_more_events_and_bytes_than_it_may() {
-    // The guest answers with how many subjects were in its batch, but not on trial: it is impure.
-    let counts = "(func $misbehave (param $subjects i32) (param $n i32) (result i32)
-        (i64.store offset=8 (global.get $reason) (i64.extend_i32_u (local.get $n)))
-        (call $well_behaved (local.get $subjects) (local.get $n)))
-        (func $classify (param i32 i32) (param $subjects i32) (param $n i32) (result i32)
-            (if (result i32) (call $on_trial (local.get $subjects))
-                (then (call $well_behaved (local.get $subjects) (local.get $n)))
-                (else (call $misbehave (local.get $subjects) (local.get $n)))))
-        ;; Those of a trial are called `self-test-`, and nobody else is.
-        (func $on_trial (param $subjects i32) (result i32)
-            (i32.eq (i32.load align=1 (i32.load offset=24 (local.get $subjects))) (i32.const 0x666c6573)))";
-    let folder = directory([("counts.wasm", component_of("counts", counts))]);
-    let batches = |limits: &[&str]| -> Vec<u32> {
-        let limits: Vec<_> = limits.iter().map(|it| (*it).to_owned()).collect();
-        let output = replay(folder.path(), &limits);
-        let elements: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
-        let times = elements.iter().map(|it| {
-            it["outcome"]["additionalReasons"][0]["at"]
-                .as_str()
-                .unwrap()
-        });
-        let n_subjects = times.map(|it| {
-            let millis = it
-                .trim_start_matches("1970-01-01T00:00:00.")
-                .trim_end_matches('Z');
-            millis.parse().unwrap()
-        });
-        n_subjects.collect()
-    };
-    assert_eq!(batches(&["batch-events=12"]), [4, 4, 4, 4]);
-    assert_eq!(batches(&["batch-events=11"]), [3, 3, 3, 1]);
-    assert_eq!(
-        batches(&["batch-events=1"]),
-        [1, 1, 1, 1],
-        "a subject is never split"
+/// A guest with an interest in so many kinds.
+fn interested(n: u32) -> TempDir {
+    let own = format!(
+        "(func $describe (result i32)
+             (i32.store (i32.const 0x300) (call $alloc (i32.const {})))
+             (i32.store (i32.const 0x304) (i32.const {n}))
+             (call $static_description))",
+        8 * n
     );
-    assert_eq!(batches(&["batch-bytes=1024"]), [2, 2, 2, 2]);
-    assert_eq!(batches(&["batch-bytes=1048576"]), [4, 4, 4, 4]);
+    directory([("a.wasm", component_of("a", &own))])
+}
+
+#[test]
+fn the_entries_of_interests_are_bounded_since_the_host_looks_at_each_for_each_event() {
+    let admitted = |n| checked(&interested(n).path().join("a.wasm"), &[]);
+    assert_eq!(admitted(1_000), "ok");
+    assert_eq!(admitted(1_001), "description-invalid");
 }
 
 #[test]

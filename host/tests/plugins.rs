@@ -25,7 +25,8 @@ use portent::{
     store::Confirmation,
     subject::SubjectKey,
 };
-use support::{component, component_of, stamped};
+use portent_hostile::{component, component_of};
+use support::stamped;
 use tempfile::TempDir;
 
 /// A folder, what loads from it, and a live path that it serves.
@@ -697,7 +698,7 @@ type Bad = (&'static str, Vec<u8>, Option<&'static str>, Reason);
 
 fn bad_versions() -> Vec<Bad> {
     let good = stamped("a", 2);
-    let core = wat::parse_str("(module)").unwrap();
+    let core = component("core-module");
     let half = good[..good.len() / 2].to_vec();
     vec![
         ("half of it", half, None, Reason::NotAComponent),

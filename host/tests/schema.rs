@@ -105,7 +105,7 @@ fn what_is_printed_keeps_to_the_schemas() {
 
 #[test]
 fn a_failed_call_keeps_to_the_schema_too() {
-    let plugins = support::directory([("panics.wasm", support::component("panics"))]);
+    let plugins = support::directory([("panics.wasm", portent_hostile::component("panics"))]);
     let events = support::events(&["good-0", "poison-0"], 2);
     let input = support::directory([("events.jsonl", events.into_bytes())]);
     let n = check_valid(

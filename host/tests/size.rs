@@ -11,8 +11,9 @@ use std::{
     process::{Command, Output, Stdio},
 };
 
+use portent_hostile::component;
 use serde_json::Value;
-use support::{component, directory, events, portent};
+use support::{directory, events, portent};
 use tempfile::TempDir;
 
 /// A plugin that gives each subject one additional reason.

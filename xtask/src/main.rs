@@ -22,6 +22,7 @@ use bench::Counts;
 mod bench;
 mod demo;
 mod fuzz;
+mod hostile;
 mod model;
 mod plugins;
 mod process;
@@ -43,6 +44,12 @@ enum Command {
         /// Where the components go [default: target/plugins of this checkout]
         #[arg(long, value_name = "DIR")]
         out: Option<PathBuf>,
+    },
+    /// Write the hostile kit: guests that misbehave, for a host of plugins to be tried with
+    Hostile {
+        /// Where `NAME.wasm` of every guest goes, and `expected.json`
+        #[arg(value_name = "DIR")]
+        out: PathBuf,
     },
     /// Classify a recording with both plugins: no cluster needed
     Demo,
@@ -103,6 +110,7 @@ fn main() -> Result<ExitCode> {
             out.as_deref(),
         )
         .map(|()| ExitCode::SUCCESS),
+        Command::Hostile { out } => hostile::run(&out).map(|()| ExitCode::SUCCESS),
         Command::Demo => demo::run(),
         Command::Test => test::run().map(|()| ExitCode::SUCCESS),
         Command::Testbed => testbed::run().map(|()| ExitCode::SUCCESS),

@@ -31,6 +31,8 @@ pub(super) struct State {
     /// The memory that it asked for last and was refused, in bytes.
     refused_memory: Option<usize>,
     n_log_lines: u32,
+    /// What it logged, until it is written: as much as one call may log.
+    lines: Vec<(log::Level, String)>,
     /// The line in which the SDK reports a panic.
     panic: Option<String>,
     /// Whether what it logs was logged before.
@@ -45,6 +47,7 @@ impl State {
             memory_bytes: 0,
             refused_memory: None,
             n_log_lines: 0,
+            lines: Vec::new(),
             panic: None,
             is_quiet: false,
         }
@@ -82,21 +85,35 @@ pub(super) fn add_log(linker: &mut Linker<State>) -> wasmtime::Result<()> {
 
 impl State {
     fn log(&mut self, level: log::Level, line: &str, is_dropped: bool) {
-        let Self { plugin, limits, .. } = self;
-        let line = cut(line, limits.log_line_bytes);
+        let line = cut(line, self.limits.log_line_bytes);
         if level == log::Level::Error && line.starts_with("panicked at ") {
             self.panic = Some(one_line(line));
         }
-        if is_dropped || self.is_quiet {
-            return;
+        if !is_dropped && !self.is_quiet {
+            self.lines.push((level, line.to_owned()));
         }
-        let line = Visible(line);
-        match level {
-            log::Level::Debug => tracing::debug!(target: "guest", %plugin, "{line}"),
-            log::Level::Info => tracing::info!(target: "guest", %plugin, "{line}"),
-            log::Level::Warn => tracing::warn!(target: "guest", %plugin, "{line}"),
-            log::Level::Error => tracing::error!(target: "guest", %plugin, "{line}"),
+    }
+
+    /// Writes what it logged. Not while it runs: who reads our log may be slow, and the time
+    /// would be the guest's.
+    fn write_lines(&mut self) {
+        let plugin = &self.plugin;
+        for (level, line) in self.lines.drain(..) {
+            let line = Visible(&line);
+            match level {
+                log::Level::Debug => tracing::debug!(target: "guest", %plugin, "{line}"),
+                log::Level::Info => tracing::info!(target: "guest", %plugin, "{line}"),
+                log::Level::Warn => tracing::warn!(target: "guest", %plugin, "{line}"),
+                log::Level::Error => tracing::error!(target: "guest", %plugin, "{line}"),
+            }
         }
+    }
+}
+
+/// However a call ends, if it came to one.
+impl Drop for State {
+    fn drop(&mut self) {
+        self.write_lines();
     }
 }
 
@@ -215,7 +232,8 @@ impl Instance {
         self.end(outcomes)
     }
 
-    fn end<T>(self, result: wasmtime::Result<T>) -> Result<T, CallFailure> {
+    fn end<T>(mut self, result: wasmtime::Result<T>) -> Result<T, CallFailure> {
+        self.store.data_mut().write_lines();
         let state = self.store.data();
         let dropped = state.n_log_lines.saturating_sub(state.limits.log_lines);
         if 0 < dropped && !state.is_quiet {

@@ -210,6 +210,10 @@ const SCHEMA_MAX_BYTES: usize = 256 << 10;
 /// Entries of any list of a description.
 const LIST_MAX: usize = 1_000;
 
+/// Entries of the lists of all interests together. Each Event is held against them by the host itself, where no
+/// fuel is spent: 100,000 texts to look for took 5 ms an Event.
+const ENTRIES_MAX: usize = 1_000;
+
 impl TryFrom<described::Description> for Description {
     type Error = String;
 
@@ -264,6 +268,13 @@ impl TryFrom<described::Description> for Description {
                 &it.note_contains,
             ]
         });
+        let n_entries: usize = lists.clone().map(Vec::len).sum();
+        if ENTRIES_MAX < n_entries {
+            return Err(format!(
+                "its interests have {n_entries} entries in all, the most is {ENTRIES_MAX}; a prefix \
+                 says much with one"
+            ));
+        }
         for list in lists.chain([&categories, &codes, &reads]) {
             if LIST_MAX < list.len() {
                 return Err(format!(

@@ -7,8 +7,10 @@
 #![allow(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
 
 use std::{
+    fs,
     io::{self, BufRead as _, BufReader, Write},
     net::{SocketAddr, TcpListener, TcpStream},
+    path::PathBuf,
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, Ordering::Relaxed},
@@ -16,6 +18,8 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
+
+use tempfile::TempDir;
 
 use super::spawn;
 
@@ -156,6 +160,18 @@ impl Apiserver {
 
     pub(crate) fn url(&self) -> String {
         format!("http://{}", self.address)
+    }
+
+    /// A kubeconfig for it, and the folder that it is in.
+    pub(crate) fn kubeconfig(&self) -> (TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("kubeconfig");
+        let text = format!(
+            "apiVersion: v1\nkind: Config\nclusters: [{{name: c, cluster: {{server: '{}'}}}}]\nusers: [{{name: u, user: {{}}}}]\ncontexts: [{{name: x, context: {{cluster: c, user: u}}}}]\ncurrent-context: x\n",
+            self.url()
+        );
+        fs::write(&path, text).unwrap();
+        (folder, path)
     }
 
     pub(crate) fn asked(&self) -> Vec<Asked> {

@@ -1,7 +1,5 @@
-//! Plugins assembled from text, Events to feed them, and the binary that has to bear them.
-//!
-//! No test needs a toolchain for WebAssembly: the guests are text, a core module each, and what makes
-//! components of them is what makes them of everybody's.
+//! Events to feed plugins, and the binary that has to bear them. The plugins come from the hostile kit, so that no
+//! test needs a toolchain for WebAssembly.
 
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
@@ -15,15 +13,14 @@ pub(crate) mod testbed;
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{Read, Seek};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use portent_hostile::component_of;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use wit_component::{ComponentEncoder, StringEncoding};
-use wit_parser::Resolve;
 
 /// Starts a thread that ends with what it does, or with the test.
 pub(crate) fn spawn<T: Send + 'static>(
@@ -31,48 +28,6 @@ pub(crate) fn spawn<T: Send + 'static>(
 ) -> thread::JoinHandle<T> {
     let thread = thread::Builder::new().name("beside-a-test".to_owned());
     thread.spawn(work).expect("there is room for a thread")
-}
-
-const WIT: &str = include_str!("../../../wit/classifier.wit");
-const PRELUDE: &str = include_str!("../guests/prelude.wat");
-
-/// What is exported, from which function of the guest if it has it, and from which of the prelude else.
-const EXPORTS: [(&str, &str, &str); 4] = [
-    ("cabi_realloc", "$guest_realloc", "$realloc"),
-    (
-        "portent:classifier/descriptor@0.1.0#describe",
-        "$describe",
-        "$static_description",
-    ),
-    (
-        "portent:classifier/descriptor@0.1.0#check-settings",
-        "$check_settings",
-        "$accept_settings",
-    ),
-    (
-        "portent:classifier/classifier@0.1.0#classify",
-        "$classify",
-        "$well_behaved_unless_poisoned",
-    ),
-];
-const POST_RETURN: &str = "cabi_post_portent:classifier/classifier@0.1.0#classify";
-
-/// The component of `tests/guests/GUEST.wat`, whose name is GUEST.
-///
-/// A line `;; wit: OLD => NEW` in it changes the contract that the guest is built against, a line
-/// `;; prelude: OLD => NEW` what it begins with.
-pub(crate) fn component(guest: &str) -> Vec<u8> {
-    let path = guests().join(format!("{guest}.wat"));
-    let own =
-        fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    component_of(guest, &own)
-}
-
-/// The component of a guest whose own part this is.
-pub(crate) fn component_of(guest: &str, own: &str) -> Vec<u8> {
-    let wit = edited(WIT, own, ";; wit: ");
-    let text = module(guest, own, &wit);
-    encode(&text, &wit).unwrap_or_else(|error| panic!("{guest}: {error:?}"))
 }
 
 /// A guest that finds something on each pod whose name begins with `poison`, and says who it is.
@@ -95,86 +50,6 @@ pub(crate) fn stamped(name: &str, stamp: u32) -> Vec<u8> {
              (local.get $answer))\n"
     );
     component_of(name, &own)
-}
-
-/// The names of all guests.
-pub(crate) fn every_guest() -> Vec<String> {
-    let mut names: Vec<String> = fs::read_dir(guests())
-        .expect("the guests are beside the tests")
-        .map(|entry| entry.expect("a directory can be read to its end").path())
-        .filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned()))
-        .filter(|name| name != "prelude")
-        .collect();
-    names.sort();
-    names
-}
-
-fn guests() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/guests")
-}
-
-/// The text of the core module.
-fn module(guest: &str, own: &str, wit: &str) -> String {
-    let prelude = edited(PRELUDE, own, ";; prelude: ")
-        .replace("@NAME@", guest)
-        .replace("@NAME_LENGTH@", &guest.len().to_string());
-    let mut text = format!("(module ${guest}\n{prelude}\n{own}\n");
-    if !defines(own, "$misbehave") {
-        text += "(func $misbehave (param i32 i32) (result i32) unreachable)\n";
-    }
-    for (export, of_guest, of_prelude) in EXPORTS {
-        let function = if defines(own, of_guest) {
-            of_guest
-        } else {
-            of_prelude
-        };
-        text.extend(["(export \"", export, "\" (func ", function, "))\n"]);
-    }
-    if defines(own, "$post_return") {
-        text.extend(["(export \"", POST_RETURN, "\" (func $post_return))\n"]);
-    }
-    text += ")";
-    // The names of imports and exports carry the version of the contract that the guest is built against.
-    let version = wit
-        .split_once("package portent:classifier@")
-        .and_then(|(_, rest)| rest.split_once(';'))
-        .expect("the package has a version")
-        .0;
-    text.replace("@0.1.0", &format!("@{version}"))
-}
-
-fn encode(text: &str, wit: &str) -> Result<Vec<u8>, Box<dyn std::error::Error>> {
-    let mut module = wat::parse_str(text)?;
-    let mut resolve = Resolve::default();
-    let package = resolve.push_source("classifier.wit", wit)?;
-    let world = resolve.select_world(&[package], Some("plugin"))?;
-    wit_component::embed_component_metadata(
-        &mut module,
-        &resolve,
-        world,
-        StringEncoding::UTF8,
-        false,
-    )?;
-    Ok(ComponentEncoder::default().module(&module)?.encode()?)
-}
-
-fn defines(text: &str, function: &str) -> bool {
-    text.contains(&format!("(func {function} "))
-}
-
-/// `text` with what the lines of `own` that begin with `marker` replace.
-fn edited(text: &str, own: &str, marker: &str) -> String {
-    let mut text = text.to_owned();
-    for edit in own.lines().filter_map(|line| line.strip_prefix(marker)) {
-        let (old, new) = edit.split_once(" =>").expect("an edit is `OLD => NEW`");
-        assert_eq!(
-            text.matches(old).count(),
-            1,
-            "`{old}` is not once in what it edits"
-        );
-        text = text.replace(old, new);
-    }
-    text
 }
 
 /// A directory with these files.

@@ -1,0 +1,4 @@
+;; Traps before it does anything: `instantiate-failed`.
+(func $start
+    unreachable)
+(start $start)
