@@ -6,14 +6,14 @@ mod support;
 
 use std::{fs, path::PathBuf, process::Command, time::Duration};
 
+use portent_hostile::component_of;
 use support::{
     apiserver::{Answer, Apiserver, Asked, Then, event, event_with, frame, list},
     failed::{failed, on_node},
     running::{Running, config, plugins},
+    stamped,
 };
 use tempfile::TempDir;
-
-use support::{component_of, stamped};
 
 /// A kubeconfig for a scripted server.
 fn kubeconfig(server: &Apiserver) -> (TempDir, PathBuf) {

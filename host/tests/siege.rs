@@ -232,7 +232,9 @@ fn with_every_hostile_guest_at_once_it_stays_within_its_memory_and_does_its_work
 
     // What is allowed has failed on nothing, nor has who is good.
     let states = states(&portent);
-    let well = GUESTS.iter().filter(|it| matches!(it.stop, Stop::Nowhere | Stop::Unasked));
+    let well = GUESTS
+        .iter()
+        .filter(|it| matches!(it.stop, Stop::Nowhere | Stop::Unasked));
     let well = well.map(|it| it.name).filter(|it| *it != WELL_IN_TIME);
     for name in well.chain(["gpu-fault", "additional-reasons"]) {
         let classifier = format!("classifier=\"{name}\"");

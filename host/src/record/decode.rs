@@ -359,7 +359,9 @@ fn of_whole_second(text: &[u8]) -> Option<i64> {
     let year = 100 * i16::from(two(0)) + i16::from(two(2));
     let day = jiff::civil::Date::new(year, int(5)?, int(8)?).ok()?;
     let time = jiff::civil::Time::new(int(11)?, int(14)?, int(17)?, 0).ok()?;
-    let at = jiff::tz::Offset::UTC.to_timestamp(day.to_datetime(time)).ok()?;
+    let at = jiff::tz::Offset::UTC
+        .to_timestamp(day.to_datetime(time))
+        .ok()?;
     Some(at.as_second())
 }
 
