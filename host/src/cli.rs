@@ -4,7 +4,9 @@
 //! wanting, 2 when it could not be done, or with `--strict` not completely.
 
 use std::{
+    env,
     io::{self, IsTerminal as _, Write as _},
+    path::Path,
     process::ExitCode,
 };
 
@@ -91,11 +93,17 @@ impl LimitArgs {
     }
 }
 
-/// A child of this program, even if its file is another one by now.
+/// Compiles in a child of this program: where the system has a name for it, of this very one, even
+/// if its file is another by now.
 fn compiler() -> Compiler {
-    Compiler::Apart {
-        program: "/proc/self/exe".into(),
-    }
+    let own = Path::new("/proc/self/exe");
+    let program = if own.exists() {
+        own.to_owned()
+    } else {
+        // Without either nothing is compiled, which is told of each plugin.
+        env::current_exe().unwrap_or_default()
+    };
+    Compiler::Apart { program }
 }
 
 /// Runs the command line that the process was given.
@@ -182,7 +190,7 @@ fn log(level: &str, is_json: bool) -> Box<dyn Fn(&str)> {
 
 /// Whether the user wants no colours (no-color.org).
 fn no_color() -> bool {
-    std::env::var_os("NO_COLOR").is_some_and(|it| !it.is_empty())
+    env::var_os("NO_COLOR").is_some_and(|it| !it.is_empty())
 }
 
 /// Writes a line to stderr. That nobody reads it is no reason to stop.

@@ -2,37 +2,32 @@
 
 use std::process::ExitCode;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 
-use crate::{apart, plugins::schema, sandbox};
+use crate::{
+    apart::{self, Task},
+    plugins::schema,
+    sandbox,
+};
 
 /// Do a task for the portent that started this.
 #[derive(Debug, Args)]
 pub(super) struct Apart {
     /// What to do.
-    #[arg(value_enum)]
+    #[arg(value_parser = task)]
     task: Task,
 }
 
-/// [`apart::Task`], as it is written on a command line.
-#[derive(Clone, Copy, Debug)]
-struct Task(apart::Task);
-
-impl ValueEnum for Task {
-    fn value_variants<'a>() -> &'a [Self] {
-        &[Self(apart::Task::Compile), Self(apart::Task::CheckSettings)]
-    }
-
-    fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
-        Some(clap::builder::PossibleValue::new(self.0.as_str()))
-    }
+fn task(word: &str) -> Result<Task, &'static str> {
+    let task = Task::ALL.iter().find(|it| it.as_str() == word);
+    task.copied().ok_or("there is no such task")
 }
 
 impl Apart {
     pub(super) fn run(self) -> ExitCode {
-        apart::serve(|input| match self.task.0 {
-            apart::Task::Compile => sandbox::compile(input),
-            apart::Task::CheckSettings => schema::answer(input),
+        apart::serve(|input| match self.task {
+            Task::Compile => sandbox::compile(input),
+            Task::CheckSettings => schema::answer(input),
         })
     }
 }

@@ -51,11 +51,13 @@ pub enum Compiler {
 /// If it cannot be compiled, or there is not the memory for it.
 pub fn compile(component: &[u8]) -> Result<Vec<u8>, Failure> {
     // Instances are made elsewhere, so there is no pool, which is no part of what has to agree.
-    let engine = Engine::new(&super::config()).map_err(refused)?;
-    engine.precompile_component(component).map_err(refused)
+    let engine = Engine::new(&super::config()).map_err(|it| refused(&it))?;
+    engine
+        .precompile_component(component)
+        .map_err(|it| refused(&it))
 }
 
-fn refused(err: wasmtime::Error) -> Failure {
+fn refused(err: &wasmtime::Error) -> Failure {
     if err.is::<OutOfMemory>() {
         Failure::Memory
     } else {
@@ -185,7 +187,7 @@ impl Sandbox {
             let code = self.compile_now(component);
             counts.took(began.elapsed());
             let loaded = code.and_then(|code| {
-                let loaded = self.load(&code).map_err(refused)?;
+                let loaded = self.load(&code).map_err(|it| refused(&it))?;
                 if let Some((cache, key)) = &entry {
                     cache.put(key, &code);
                 }
@@ -206,7 +208,10 @@ impl Sandbox {
 
     fn compile_now(&self, component: &[u8]) -> Result<Vec<u8>, Failure> {
         match &self.compiling.compiler {
-            Compiler::Here => self.engine.precompile_component(component).map_err(refused),
+            Compiler::Here => self
+                .engine
+                .precompile_component(component)
+                .map_err(|it| refused(&it)),
             Compiler::Apart { program } => {
                 let bounds = Bounds {
                     memory_bytes: self.limits.compile_memory_bytes,
