@@ -45,14 +45,13 @@ impl Samples {
     pub(super) fn back(&mut self, done: &Done) {
         match &done.again {
             Some(Err(it)) => self.found(&done.plugin, it),
-            Some(Ok(())) => {}
             // Too few of its subjects had an answer: the next one it is.
             None if done.is_sample => {
                 if let Some(sample) = self.0.get_mut(&Batch::lane_of(&done.plugin)) {
                     sample.n_batches = 0;
                 }
             }
-            None => {}
+            Some(Ok(())) | None => {}
         }
     }
 
