@@ -39,7 +39,8 @@ use portent::{
     scope::{Reach, Scope},
     store::Confirmation,
 };
-use support::{component_of, stamped};
+use portent_hostile::component_of;
+use support::stamped;
 
 const SWAPS: u32 = 1_000;
 

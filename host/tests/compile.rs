@@ -19,10 +19,11 @@ use portent::{
     reason::Reason,
     sandbox::{Cache, Compiler, Guest, Limits, LoadFailure, Sandbox, on_guest_stack},
 };
+use portent_hostile::{component, component_of};
 use support::{
     apiserver::{Answer, Apiserver, event, frame, list},
     bomb::hard_to_compile,
-    component, component_of, directory, portent,
+    directory, portent,
     running::{Running, config},
     stamped,
 };

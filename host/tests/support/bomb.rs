@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::component_of;
+use portent_hostile::component_of;
 
 /// A guest that behaves well, with so many functions, never called, each of which costs memory and time
 /// in proportion to the product of its loops and locals, and bytes in proportion to their sum. The

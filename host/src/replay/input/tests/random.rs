@@ -96,7 +96,10 @@ proptest! {
     #[test]
     fn any_bytes_are_read_without_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let all = read_all(&bytes);
-        check_places(&bytes, &all)?;
+        // What begins as what is compressed has the places of what it decompresses to.
+        if !bytes.starts_with(b"\x1f\x8b") && !bytes.starts_with(b"\x28\xb5\x2f\xfd") {
+            check_places(&bytes, &all)?;
+        }
     }
 
     #[test]
