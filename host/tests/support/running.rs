@@ -219,11 +219,21 @@ impl Running {
     }
 
     fn memory(&self, key: &str) -> u64 {
-        let path = format!("/proc/{}/status", self.child.id());
-        let status = fs::read_to_string(path).expect("it runs");
-        let line = status.lines().find_map(|it| it.strip_prefix(key));
-        let kib = line.and_then(|it| it.split_ascii_whitespace().next()?.parse::<u64>().ok());
-        kib.expect("Linux tells it") * 1024
+        memory_of(self.child.id(), key).expect("it runs, and Linux tells it")
+    }
+
+    /// The most memory that each of the processes ever had which it has started and which run, all together, in bytes.
+    pub(crate) fn peak_rss_of_children(&self) -> u64 {
+        let threads = fs::read_dir(format!("/proc/{}/task", self.child.id())).expect("it runs");
+        let of_thread = |it: PathBuf| fs::read_to_string(it.join("children")).unwrap_or_default();
+        let children: Vec<_> = threads
+            .map_while(Result::ok)
+            .map(|it| of_thread(it.path()))
+            .collect();
+        let pids = children.iter().flat_map(|it| it.split_ascii_whitespace());
+        // One that ends meanwhile has none.
+        let each = pids.filter_map(|it| memory_of(it.parse().ok()?, "VmHWM:"));
+        each.sum()
     }
 
     /// The number of its process.
@@ -260,6 +270,14 @@ impl Running {
         };
         (status, began.elapsed())
     }
+}
+
+/// What Linux says of the memory of a process, in bytes.
+fn memory_of(pid: u32, key: &str) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|it| it.strip_prefix(key))?;
+    let kib: u64 = line.split_ascii_whitespace().next()?.parse().ok()?;
+    Some(kib * 1024)
 }
 
 fn parse(lines: &Lines) -> Vec<(Instant, Value)> {

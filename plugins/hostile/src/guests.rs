@@ -209,7 +209,7 @@ pub const GUESTS: &[Guest] = &[
     made("has-many-types", Load("compile-failed"), "types count", "Has 1,000,001 types", large::has_many_types),
     made("nests-components", Load("compile-limit"), "", "Has components within components, 10,000 deep, in 148 KB: 2 GB of memory to read", large::nests_components),
     made("compiles-for-long", Load("compile-limit"), "", "Has 60,000 blocks within blocks, in 428 KB: more than a minute to compile", large::compiles_for_long),
-    made("compiles-in-much-memory", Load("compile-limit"), "", "Has 1,000 loops within loops around 1,000 variables, in 26 KB: gigabytes of memory to compile", large::compiles_in_much_memory),
+    made("compiles-in-much-memory", Load("compile-limit"), "", "Has 1,000 loops within loops around 1,000 variables, in 26 KB: over 1.6 GB of memory and two minutes to compile", large::compiles_in_much_memory),
     // No component.
     made("empty-file", Load("not-a-component"), "empty", "Is an empty file", |_| Vec::new()),
     made("garbage", Load("not-a-component"), "not WebAssembly", "Is no WebAssembly", |_| b"\x01\xff\x00 and more".to_vec()),
