@@ -19,7 +19,6 @@ mod support;
 
 use std::{
     collections::HashMap,
-    fs,
     path::{Path, PathBuf},
     sync::{Arc, Mutex},
     thread,
@@ -86,19 +85,12 @@ fn paced(n: usize, turn: Duration, sent: &Sent) -> Apiserver {
     })
 }
 
-fn kubeconfig_for(server: &Apiserver) -> (tempfile::TempDir, PathBuf) {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("kubeconfig");
-    fs::write(&path, kubeconfig_of(&server.url())).unwrap();
-    (folder, path)
-}
-
 /// From a frame that the server writes to the line that tells of it, at 500 a second.
 fn from_a_frame_to_a_change(plugins: &Path) {
     const N: usize = 5_000;
     let sent = Sent::default();
     let server = paced(N, Duration::from_millis(2), &sent);
-    let (_folder, kubeconfig) = kubeconfig_for(&server);
+    let (_folder, kubeconfig) = server.kubeconfig();
     let portent = Running::start(&config(&["ns"], plugins, ""), &kubeconfig);
     let mut took = latencies(&portent, &sent, N);
     tell(
@@ -115,7 +107,7 @@ fn frames(plugins: &Path) {
         Duration::from_micros(1_000_000 / 1_500),
         &Sent::default(),
     );
-    let (_folder, kubeconfig) = kubeconfig_for(&server);
+    let (_folder, kubeconfig) = server.kubeconfig();
     let config = config(&["ns"], plugins, "changes:\n  stdout: false\n");
     let began = Instant::now();
     let portent = Running::start(&config, &kubeconfig);
@@ -139,12 +131,6 @@ fn settled(portent: &Running, n: usize) {
             && it.metric("portent_changes_waiting", &[]) == 0;
         is_done.then_some(())
     });
-}
-
-fn kubeconfig_of(server: &str) -> String {
-    format!(
-        "apiVersion: v1\nkind: Config\nclusters: [{{name: c, cluster: {{server: '{server}'}}}}]\nusers: [{{name: u, user: {{}}}}]\ncontexts: [{{name: x, context: {{cluster: c, user: u}}}}]\ncurrent-context: x\n"
-    )
 }
 
 /// How long it took from when each Event was sent until it was told of, once all are.

@@ -7,7 +7,7 @@
 mod support;
 
 use std::{
-    path::{Path, PathBuf},
+    path::Path,
     process::Output,
     time::{Duration, Instant},
 };
@@ -15,7 +15,7 @@ use std::{
 use kube::Client;
 use serde_json::{Value, json};
 use support::{
-    apiserver::{Answer, Apiserver},
+    apiserver::{Answer, Apiserver, kubeconfig},
     failed::{
         HOSTILE, NAMESPACE, at, ended, failed, lines, list, on_node, on_pod, on_ray_cluster,
         ordinary, owned_by, pod, uid,
@@ -460,21 +460,11 @@ fn hostile_text_is_shown_and_never_obeyed() {
     assert_eq!(it["failure"]["code"], HOSTILE);
 }
 
-/// A kubeconfig for a server at an address.
-fn kubeconfig(server: &str) -> (TempDir, PathBuf) {
-    let text = format!(
-        "apiVersion: v1\nkind: Config\nclusters: [{{name: c, cluster: {{server: '{server}'}}}}]\nusers: [{{name: u, user: {{}}}}]\ncontexts: [{{name: x, context: {{cluster: c, user: u}}}}]\ncurrent-context: x\n",
-    );
-    let folder = support::directory([("kubeconfig", text.into_bytes())]);
-    let path = folder.path().join("kubeconfig");
-    (folder, path)
-}
-
 #[test]
 fn a_cluster_that_does_not_answer_is_an_error_within_its_deadline() {
     let Some(plugins) = plugins() else { return };
     let silent = Apiserver::start(|_| Answer::Silence);
-    let (_folder, path) = kubeconfig(&silent.url());
+    let (_folder, path) = silent.kubeconfig();
     let began = Instant::now();
     let path = path.display().to_string();
     check_refused(

@@ -4,7 +4,7 @@
 
 mod support;
 
-use std::{fs, path::PathBuf, process::Command, time::Duration};
+use std::{fs, process::Command, time::Duration};
 
 use portent_hostile::component_of;
 use support::{
@@ -13,19 +13,6 @@ use support::{
     running::{Running, config, plugins},
     stamped,
 };
-use tempfile::TempDir;
-
-/// A kubeconfig for a scripted server.
-fn kubeconfig(server: &Apiserver) -> (TempDir, PathBuf) {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("kubeconfig");
-    let text = format!(
-        "apiVersion: v1\nkind: Config\nclusters: [{{name: c, cluster: {{server: '{}'}}}}]\nusers: [{{name: u, user: {{}}}}]\ncontexts: [{{name: x, context: {{cluster: c, user: u}}}}]\ncurrent-context: x\n",
-        server.url()
-    );
-    fs::write(&path, text).unwrap();
-    (folder, path)
-}
 
 /// Flyte's agent's words for a GPU that is gone.
 const FAULT: &str = "[gpu-health] [CRITICAL] Xid 79 (GPU has fallen off the bus) on GPU 5 \
@@ -58,7 +45,7 @@ fn it_tells_of_what_it_lists_and_then_of_what_is_new_and_ends_when_asked() {
             Answer::json(list(10, "", &[fault("a", 9, "p")]))
         }
     });
-    let (_folder, kubeconfig) = kubeconfig(&server);
+    let (_folder, kubeconfig) = server.kubeconfig();
     let mut portent = Running::start(&config(&["ns"], &plugins, ""), &kubeconfig);
     portent.until_ready();
     let changes = portent.until("changes of both", |it| {
@@ -119,7 +106,7 @@ fn a_fault_is_told_of_that_is_gone_before_anyone_could_look_at_it() {
             Then::Silence,
         )
     });
-    let (_folder, kubeconfig) = kubeconfig(&server);
+    let (_folder, kubeconfig) = server.kubeconfig();
     let portent = Running::start(&config(&["ns"], &plugins, ""), &kubeconfig);
     let raised = portent.until("the fault", |it| {
         let changes = it.changes();
@@ -171,7 +158,7 @@ fn a_finding_that_rests_on_a_nodes_events_alone_counts_where_the_node_is() {
             _ => Answer::json(listed(10, &[])),
         }
     });
-    let (_folder, kubeconfig) = kubeconfig(&server);
+    let (_folder, kubeconfig) = server.kubeconfig();
     let config = config(&["ns"], &plugins, "pods:\n  selector: app=a\n")
         .replace("[ns]\n", "[ns]\n  kinds: [Pod, Node]\n");
     let portent = Running::start(&config, &kubeconfig);
@@ -200,7 +187,7 @@ fn a_reader_that_does_not_read_holds_up_nothing_not_even_the_end() {
         .map(|n| event(&format!("e{n}"), 9, &format!("p{n}")))
         .collect();
     let server = Apiserver::start(quiet(items));
-    let (folder, kubeconfig) = kubeconfig(&server);
+    let (folder, kubeconfig) = server.kubeconfig();
     let path = folder.path().join("portent.yaml");
     fs::write(&path, config(&["ns"], &plugins, "")).unwrap();
     let mut child = Command::new(env!("CARGO_BIN_EXE_portent"))
@@ -285,7 +272,7 @@ fn half_a_gigabyte_of_large_events_on_one_page_is_read_in_little_memory() {
         pieces.push(b"]}".to_vec());
         Answer::Pieces(pieces, Then::Silence)
     });
-    let (_folder, kubeconfig) = kubeconfig(&server);
+    let (_folder, kubeconfig) = server.kubeconfig();
     let portent = Running::start(&config(&["ns"], &plugins, ""), &kubeconfig);
     portent.until_ready();
     assert_eq!(portent.metric("portent_records", &[]), 500);
@@ -311,7 +298,7 @@ fn an_event_of_a_quarter_of_a_gigabyte_is_skipped_in_little_memory() {
         pieces.push(format!("{tail}{behind}").into_bytes());
         Answer::Pieces(pieces, Then::Silence)
     });
-    let (_folder, kubeconfig) = kubeconfig(&server);
+    let (_folder, kubeconfig) = server.kubeconfig();
     let portent = Running::start(&config(&["ns"], &plugins, ""), &kubeconfig);
     portent.until("both that are skipped", |it| {
         let n = it.metric("portent_events_rejected_total", &["too-long"]);
@@ -331,7 +318,7 @@ fn a_watch_that_is_refused_is_named_and_keeps_nobody_waiting_while_another_has_l
         (false, true) => Answer::Pieces(Vec::new(), Then::Silence),
         (false, false) => Answer::json(list(10, "", &[])),
     });
-    let (_folder, kubeconfig) = kubeconfig(&server);
+    let (_folder, kubeconfig) = server.kubeconfig();
     let portent = Running::start(&config(&["forbidden", "ns"], &plugins, ""), &kubeconfig);
     portent.until_ready();
     let (_, text) = portent.get("/readyz?verbose");
@@ -349,7 +336,7 @@ fn a_watch_that_is_refused_is_named_and_keeps_nobody_waiting_while_another_has_l
 #[test]
 fn d14_with_no_plugin_nothing_is_asked_and_it_is_ready() {
     let server = Apiserver::start(quiet(Vec::new()));
-    let (folder, kubeconfig) = kubeconfig(&server);
+    let (folder, kubeconfig) = server.kubeconfig();
     let portent = Running::start(&config(&["ns"], folder.path(), ""), &kubeconfig);
     portent.until_ready();
     assert!(
@@ -429,7 +416,7 @@ fn a_changed_key_is_taken_up_or_said_to_need_a_restart() {
     let Some(plugins) = plugins() else { return };
     let items: Vec<_> = (0..8).map(|n| event(&format!("e{n}"), 9, "p")).collect();
     let server = Apiserver::start(quiet(items));
-    let (_folder, kubeconfig) = kubeconfig(&server);
+    let (_folder, kubeconfig) = server.kubeconfig();
     let portent = Running::start(&config(&["ns"], &plugins, ""), &kubeconfig);
     portent.until_ready();
     assert_eq!(portent.metric("portent_records", &[]), 8);
@@ -465,7 +452,7 @@ fn a_changed_key_is_taken_up_or_said_to_need_a_restart() {
 fn the_metrics_are_what_prometheus_wants() {
     let Some(plugins) = plugins() else { return };
     let server = Apiserver::start(quiet(vec![fault("a", 9, "p")]));
-    let (_folder, kubeconfig) = kubeconfig(&server);
+    let (_folder, kubeconfig) = server.kubeconfig();
     let portent = Running::start(&config(&["ns"], &plugins, ""), &kubeconfig);
     portent.until("an outcome", |it| {
         (0 < it.metric("portent_outcomes", &[])).then_some(())
@@ -499,7 +486,7 @@ fn the_metrics_are_what_prometheus_wants() {
 fn the_page_for_operators_lists_what_there_is() {
     let Some(plugins) = plugins() else { return };
     let server = Apiserver::start(quiet(vec![fault("a", 9, "p")]));
-    let (_folder, kubeconfig) = kubeconfig(&server);
+    let (_folder, kubeconfig) = server.kubeconfig();
     let portent = Running::start(&config(&["ns"], &plugins, ""), &kubeconfig);
     portent.until_ready();
     let (_, text) = portent.get("/metrics");
@@ -554,7 +541,7 @@ fn pods_are_listed_before_anything_is_asked_of_events() {
         (_, true) => Answer::Pieces(Vec::new(), Then::Silence),
         (_, false) => Answer::json(list(10, "", &["{}".to_owned(), "7".to_owned()])),
     }));
-    let (_folder, kubeconfig) = kubeconfig(&server);
+    let (_folder, kubeconfig) = server.kubeconfig();
     let portent = Running::start(&config(&["a", "b"], &plugins, ALL_PODS), &kubeconfig);
     portent.until_ready();
     let asked = server.asked();
@@ -582,7 +569,7 @@ fn pods_are_listed_before_anything_is_asked_of_events() {
 fn pods_that_may_not_be_read_are_named_and_events_are_watched_all_the_same() {
     let Some(plugins) = plugins() else { return };
     let server = Apiserver::start(with_pods(|_| Answer::status(403, "Forbidden")));
-    let (_folder, kubeconfig) = kubeconfig(&server);
+    let (_folder, kubeconfig) = server.kubeconfig();
     let portent = Running::start(&config(&["ns"], &plugins, ALL_PODS), &kubeconfig);
     portent.until_ready();
     let (_, text) = portent.get("/readyz?verbose");
@@ -617,7 +604,7 @@ fn events_that_may_not_be_read_are_not_made_up_for_by_pods() {
         (false, true) => Answer::Pieces(Vec::new(), Then::Silence),
         (false, false) => Answer::json(list(10, "", &[])),
     });
-    let (_folder, kubeconfig) = kubeconfig(&server);
+    let (_folder, kubeconfig) = server.kubeconfig();
     let portent = Running::start(&config(&["ns"], &plugins, ALL_PODS), &kubeconfig);
     portent.until("the refusal", |it| {
         (it.metric("portent_watch_state", &["events", "refused"]) == 1).then_some(())
@@ -630,7 +617,7 @@ fn events_that_may_not_be_read_are_not_made_up_for_by_pods() {
 fn without_a_selector_no_pod_is_asked_for_and_without_a_plugin_none_either() {
     let Some(plugins) = plugins() else { return };
     let server = Apiserver::start(quiet(Vec::new()));
-    let (folder, kubeconfig) = kubeconfig(&server);
+    let (folder, kubeconfig) = server.kubeconfig();
     for (plugins, more) in [
         (&*plugins, "pods:\n  grace: 5m\n"),
         (folder.path(), ALL_PODS),
@@ -668,7 +655,7 @@ fn what_comes_once_the_last_watch_is_refused_is_news() {
             }))
         }
     });
-    let (_folder, kubeconfig) = kubeconfig(&server);
+    let (_folder, kubeconfig) = server.kubeconfig();
     let more = "watch:\n  backoffMax: 1s\n";
     let portent = Running::start(&config(&["late", "ns"], &plugins, more), &kubeconfig);
     portent.until_ready();
@@ -688,7 +675,7 @@ fn only_plugin(portent: &Running) -> serde_json::Value {
 #[test]
 fn plugins_come_are_replaced_fail_and_go_while_it_runs_and_nobody_starts_it_again() {
     let server = Apiserver::start(quiet(vec![fault("a", 9, "poison")]));
-    let (_folder, kubeconfig) = kubeconfig(&server);
+    let (_folder, kubeconfig) = server.kubeconfig();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("a.wasm");
     let text = config(&["ns"], folder.path(), "").replace(
@@ -802,7 +789,7 @@ fn what_no_plugin_is_interested_in_any_more_is_watched_no_more_and_listed_anew_w
         };
         Answer::json(list(10, "", &items))
     });
-    let (_folder, kubeconfig) = kubeconfig(&server);
+    let (_folder, kubeconfig) = server.kubeconfig();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("a.wasm");
     fs::write(&file, stamped("a", 1)).unwrap();
@@ -860,7 +847,7 @@ fn pods_are_watched_as_long_as_any_events_are() {
     let server = Apiserver::start(with_pods(|_| {
         Answer::json(list(10, "", &[]).replace("EventList", "PodList"))
     }));
-    let (_folder, kubeconfig) = kubeconfig(&server);
+    let (_folder, kubeconfig) = server.kubeconfig();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("a.wasm");
     fs::write(&file, stamped("a", 1)).unwrap();
@@ -899,7 +886,7 @@ fn pods_are_watched_as_long_as_any_events_are() {
 fn an_impure_plugin_is_told_in_the_status_in_the_metrics_and_once_in_the_log() {
     let items = ["a", "b", "c"].map(|it| event(&format!("e-{it}"), 9, &format!("poison-{it}")));
     let server = Apiserver::start(quiet(items.to_vec()));
-    let (_folder, kubeconfig) = kubeconfig(&server);
+    let (_folder, kubeconfig) = server.kubeconfig();
     let folder = tempfile::tempdir().unwrap();
     let counts = "(func $misbehave (param $subjects i32) (param $n i32) (result i32)
         (i64.store offset=8 (global.get $reason) (i64.extend_i32_u (local.get $n)))

@@ -164,19 +164,23 @@ impl Apiserver {
 
     /// A kubeconfig for it, and the folder that it is in.
     pub(crate) fn kubeconfig(&self) -> (TempDir, PathBuf) {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("kubeconfig");
-        let text = format!(
-            "apiVersion: v1\nkind: Config\nclusters: [{{name: c, cluster: {{server: '{}'}}}}]\nusers: [{{name: u, user: {{}}}}]\ncontexts: [{{name: x, context: {{cluster: c, user: u}}}}]\ncurrent-context: x\n",
-            self.url()
-        );
-        fs::write(&path, text).unwrap();
-        (folder, path)
+        kubeconfig(&self.url())
     }
 
     pub(crate) fn asked(&self) -> Vec<Asked> {
         self.asked.lock().unwrap().clone()
     }
+}
+
+/// A kubeconfig for a server at an address, and the folder that it is in.
+pub(crate) fn kubeconfig(server: &str) -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("kubeconfig");
+    let text = format!(
+        "apiVersion: v1\nkind: Config\nclusters: [{{name: c, cluster: {{server: '{server}'}}}}]\nusers: [{{name: u, user: {{}}}}]\ncontexts: [{{name: x, context: {{cluster: c, user: u}}}}]\ncurrent-context: x\n"
+    );
+    fs::write(&path, text).unwrap();
+    (folder, path)
 }
 
 impl Drop for Apiserver {
