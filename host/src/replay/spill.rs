@@ -96,7 +96,7 @@ impl Spill {
     /// # Errors
     ///
     /// If a temporary file cannot be written.
-    pub fn add(&mut self, subject: &SubjectKey, classifier: &str, json: Vec<u8>) -> io::Result<()> {
+    pub fn add(&mut self, subject: &SubjectKey, classifier: &str, json: &[u8]) -> io::Result<()> {
         self.n_bytes += json.len() + ENTRY_BYTES;
         let key = Key {
             subject: subject.clone(),
@@ -327,7 +327,7 @@ mod tests {
         for (idx, (name, classifier)) in elements.iter().enumerate() {
             let json = format!(r#"{{"name":"{name}","by":"{classifier}","at":{idx}}}"#);
             spill
-                .add(&subject(name), classifier, json.into_bytes())
+                .add(&subject(name), classifier, json.as_bytes())
                 .unwrap();
         }
         let mut out = Vec::new();
@@ -398,11 +398,7 @@ mod tests {
             folder: "no-such-folder".into(),
             ..Bounds::default()
         };
-        assert!(
-            Spill::new(bounds)
-                .add(&subject("a"), "x", b"{}".to_vec())
-                .is_err()
-        );
+        assert!(Spill::new(bounds).add(&subject("a"), "x", b"{}").is_err());
     }
 
     proptest! {

@@ -200,9 +200,13 @@ impl<W: Write> Listener for Filtered<W> {
         match &mut self.sink {
             Sink::Table { digest, .. } => digest.add(subject, held),
             Sink::Json { spill, .. } => {
+                // Written once, and kept in as much as it needs: what is given back of a longer piece lies
+                // about between the pieces that stay.
+                let mut json = Vec::with_capacity(JSON_BYTES);
                 let added = held.iter().try_for_each(|it| {
-                    let json = serde_json::to_vec(&Element::new(subject, it))?;
-                    spill.add(subject, &it.classifier.name, json)
+                    json.clear();
+                    serde_json::to_writer(&mut json, &Element::new(subject, it))?;
+                    spill.add(subject, &it.classifier.name, &json)
                 });
                 self.failed = added.err();
             }
@@ -210,6 +214,9 @@ impl<W: Write> Listener for Filtered<W> {
         }
     }
 }
+
+/// As long as most elements are.
+const JSON_BYTES: usize = 4 << 10;
 
 /// What is wanted of what is held, unless that is nothing.
 fn part_of(held: &Held, only: Only) -> Option<Held> {
